@@ -10,7 +10,7 @@ import (
 
 // leading says of a cause in the device stack, a queue, a claim or a selector that the pod
 // would run without it: it keeps the pod from everything, or it alone does so on some node.
-// A selector leads where it leaves no node with GPUs, unless a node group may have what it asks
+// A selector leads where it leaves no node, of those with GPUs if such are asked, unless a node group may have what it asks
 // for, whose taint is what keeps the pod from it.
 func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseID) bool {
 	some := func() bool {
@@ -26,7 +26,7 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		return c.Everywhere[id]
 	case diagnosis.NodeSelectorMismatch:
 		return c.Growth().OfTemplate != diagnosis.UntoleratedTaint && some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
-			return c.Node(n.Name).HasGPUs() && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id })
+			return (len(c.Asks) == 0 || c.Node(n.Name).HasGPUs()) && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id })
 		})
 	}
 	return false

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -75,6 +73,8 @@ const (
 type APIRefusal struct {
 	Kind string // empty: nobody knows
 	Name string // of the object that it is about, as the pod or the namespace names it
+	// Near is the name of one that there is, by a slip of the pen away from that which its template has.
+	Near string
 	// Gone: what was in the way is there now, and the owner has not tried again.
 	Gone bool
 	// Baseline: Pod Security's level baseline does not ask what the pods are refused for, only restricted does.
@@ -92,14 +92,14 @@ func (c *Refused) Refuses() APIRefusal {
 		return APIRefusal{}
 	}
 	text, spec := c.Says(), &c.Next().Spec
-	if r, ok := c.classMissing(NoPriorityClass, spec.PriorityClassName, namedIn(noPriorityClass, text), c.hasPriorityClass); ok {
+	if r, ok := c.classMissing(NoPriorityClass, spec.PriorityClassName, namedIn(noPriorityClass, text), c.priorityClasses()); ok {
 		return r
 	}
 	runtimeClass := ""
 	if spec.RuntimeClassName != nil {
 		runtimeClass = *spec.RuntimeClassName
 	}
-	if r, ok := c.classMissing(NoRuntimeClass, runtimeClass, namedIn(noRuntimeClass, text), c.hasRuntimeClass); ok {
+	if r, ok := c.classMissing(NoRuntimeClass, runtimeClass, namedIn(noRuntimeClass, text), c.runtimeClasses()); ok {
 		return r
 	}
 	for _, k := range apiRefusals {
@@ -178,7 +178,8 @@ func namedIn(refusal *regexp.Regexp, text string) string {
 
 // classMissing is about a class that the template names, or the refusal: a webhook may have written it into the pods
 // (KAI's does so with RuntimeClass nvidia). Whether it is there objects tell.
-func (c *Refused) classMissing(kind, ofTemplate, named string, has func(string) bool) (APIRefusal, bool) {
+func (c *Refused) classMissing(kind, ofTemplate, named string, all []string) (APIRefusal, bool) {
+	has := func(name string) bool { return slices.Contains(all, name) }
 	unread, said, name := c.Cluster.State.Unread[kind] != "", named != "", cmp.Or(named, ofTemplate)
 	r := APIRefusal{Kind: kind, Name: name, words: "its " + kind + " is missing"}
 	switch {
@@ -194,20 +195,31 @@ func (c *Refused) classMissing(kind, ofTemplate, named string, has func(string) 
 		r.evidence = []diagnosis.Evidence{diagnosis.Fact(kind+"/"+name, "no such object was read", diagnosis.That("", "", diagnosis.Absent, ""))}
 	default:
 		r.certainty, r.says = diagnosis.Proven, fmt.Sprintf("%s %s does not exist", kind, name)
+		if i := slices.IndexFunc(all, func(other string) bool { return diagnosis.Misspelled(name, other) }); i >= 0 {
+			r.Near = all[i]
+			r.says += fmt.Sprintf(" (nearest: %s)", r.Near)
+		}
 		o := c.All[0].Owner
 		r.evidence = []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), fmt.Sprintf("its pods name %s %s, and no such object was read", kind, name), diagnosis.That("spec", "", diagnosis.Contains, name), diagnosis.That("", "", diagnosis.Absent, "").Of(kind+"/"+name))}
 	}
 	return r, true
 }
 
-// hasPriorityClass: two are made by the API server itself.
-func (c *Refused) hasPriorityClass(name string) bool {
-	return name == "system-node-critical" || name == "system-cluster-critical" ||
-		slices.ContainsFunc(c.Cluster.State.PriorityClasses, func(p *schedulingv1.PriorityClass) bool { return p.Name == name })
+// priorityClasses are those that there are: two are made by the API server itself.
+func (c *Refused) priorityClasses() []string {
+	out := []string{"system-node-critical", "system-cluster-critical"}
+	for _, p := range c.Cluster.State.PriorityClasses {
+		out = append(out, p.Name)
+	}
+	return out
 }
 
-func (c *Refused) hasRuntimeClass(name string) bool {
-	return slices.ContainsFunc(c.Cluster.State.RuntimeClasses, func(r *nodev1.RuntimeClass) bool { return r.Name == name })
+func (c *Refused) runtimeClasses() []string {
+	out := make([]string, len(c.Cluster.State.RuntimeClasses))
+	for i, r := range c.Cluster.State.RuntimeClasses {
+		out[i] = r.Name
+	}
+	return out
 }
 
 // enforceLabel is the namespace's own level of Pod Security.

@@ -36,6 +36,7 @@ func TestClassesThatPodsName(t *testing.T) {
 		"it names another":                {"low", "", high[:1], nil, "", missed, "likely: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist; its template does not name it: something gives it to its pods as they are made (a webhook)"},
 		"it is there":                     {"high", "nvidia", high, nvidia, "", "", ""},
 		"it is missing":                   {"high", "", high[:1], nil, "", "", "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
+		"it is misspelled":                {"hgih", "", high, nil, "", "", "proven: PriorityClass hgih: its PriorityClass is missing: PriorityClass hgih does not exist (nearest: high)"},
 		"it is missing and said so":       {"high", "", high[:1], nil, "", missed, "proven: PriorityClass high: its PriorityClass is missing: PriorityClass high does not exist"},
 		"it has come":                     {"high", "", high, nil, "", missed, "possible: PriorityClass high gone: its PriorityClass is there by now: PriorityClass high was missing and is there by now; its controller has not tried again (its back-off reaches minutes)"},
 		"not read, nothing said":          {"high", "", nil, nil, unreadPriority, "", ""},

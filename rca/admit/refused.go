@@ -29,9 +29,19 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 	switch r.Kind {
 	case admission.NoPriorityClass:
 		ch.Title, ch.Until = "make PriorityClass "+r.Name+", or name one that exists", "PriorityClass "+r.Name+" exists"
+		if r.Near != "" {
+			ch.Title, ch.Until = fmt.Sprintf("name PriorityClass %s in %s: there is no %s", r.Near, c.WorkloadName(), r.Name), "its template names "+r.Near
+			ch.Commands = []string{"kubectl get priorityclasses", c.EditByHand("priorityClassName: " + r.Near)}
+			break
+		}
 		ch.Commands = []string{"kubectl get priorityclasses", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # a higher value preempts a lower one", r.Name), again}
 	case admission.NoRuntimeClass:
 		ch.Title, ch.Until = "make RuntimeClass "+r.Name+", or name one that exists", "RuntimeClass "+r.Name+" exists"
+		if r.Near != "" {
+			ch.Title, ch.Until = fmt.Sprintf("name RuntimeClass %s in %s: there is no %s", r.Near, c.WorkloadName(), r.Name), "its template names "+r.Near
+			ch.Commands = []string{"kubectl get runtimeclasses", c.EditByHand("runtimeClassName: " + r.Near)}
+			break
+		}
 		ch.Commands = []string{"kubectl get runtimeclasses", runtimeClass(r.Name), again}
 	case admission.NoServiceAccount:
 		ch.Title, ch.Until = fmt.Sprintf("make ServiceAccount %s in %s", r.Name, ns), "ServiceAccount "+r.Name+" exists"

@@ -259,3 +259,13 @@ func TestRuntimeClassesAreMade(t *testing.T) {
 		}
 	}
 }
+
+// A class that is misspelled is named right, and not made.
+func TestClassesAreNamedRight(t *testing.T) {
+	w := newWorld()
+	w.Wait.Spec.PriorityClassName = "system-cluster-criticalx"
+	got := LookAtRefusal(w.unborn(t, "Deployment"))
+	if len(got) != 1 || got[0].Title != "name PriorityClass system-cluster-critical in deployment/w: there is no system-cluster-criticalx" || len(got[0].Commands) != 2 {
+		t.Errorf("%+v", got)
+	}
+}

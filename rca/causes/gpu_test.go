@@ -159,7 +159,8 @@ HostResourcesShort proven n1: no more pods are allowed on it
 			w.gpuNode(l4("n1", 1))
 			w.pod("w", "", "example.com/fpga", 1)
 		}, `
-Unknown proven n1: offers no example.com/fpga
+Unknown proven n1: no node offers example.com/fpga, which it asks: nothing has ever announced it
+  Pod/ml/w: asks example.com/fpga, which no node offers
   Node/n1: allocatable example.com/fpga=0
 `},
 	}.run(t)

@@ -12,13 +12,13 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Misnamed is a resource beside GPUs that a pod asks, that no node of the cluster has, and whose
-// name is nearly one that nodes do offer. Who injects such a request (a cloud's webhook, an
+// Misnamed is a resource beside GPUs that a pod asks and that no node of the cluster has: its name is
+// nearly one that nodes do offer, or nobody announces it. Who injects such a request (a cloud's webhook, an
 // operator) may be at fault as well as who announces it, so no change of the request is made.
 type Misnamed struct {
-	Resource, Near corev1.ResourceName
-	On             string // a node that offers what is near
-	Others         int    // how many more the pod asks that no node has
+	Resource, Near corev1.ResourceName // Near is empty where no node offers what is nearly named so
+	On             string              // a node that offers what is near
+	Others         int                 // how many more the pod asks that no node has
 }
 
 // MisnamedResource looks for one among what the pod asks; nil where there is none.
@@ -27,17 +27,23 @@ func (c *Case) MisnamedResource() *Misnamed {
 		return nil
 	}
 	var m *Misnamed
+	var first corev1.ResourceName
 	others := 0
 	for _, name := range view.SortedNames(c.Wants) {
-		if !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || stack.Maker(name) != "" || c.anyHas(name) {
+		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || stack.Maker(name) != "" || c.anyHas(name) {
 			continue
 		}
-		others++
+		if others++; others == 1 {
+			first = name
+		}
 		if m == nil {
 			if near, on := c.nearly(name); near != "" {
 				m = &Misnamed{Resource: name, Near: near, On: on}
 			}
 		}
+	}
+	if g := c.Growth(); m == nil && others > 0 && len(g.Pools)+len(g.Groups) == 0 && g.Said == "" { // else a node that has it may come
+		m = &Misnamed{Resource: first}
 	}
 	if m != nil {
 		m.Others = others - 1
@@ -78,13 +84,20 @@ var misnamed = PodRule{ID: diagnosis.Unknown, Tell: func(c *Case) *finding {
 		return nil
 	}
 	c.entitle(diagnosis.Unknown, fmt.Sprintf("no node offers %s", m.Resource))
-	says := fmt.Sprintf("no node offers %s, which it asks (nearest: %s)", m.Resource, m.Near)
+	name := string(m.Resource)
+	says := "no node offers " + name + ", which it asks"
+	if m.Near != "" {
+		says += fmt.Sprintf(" (nearest: %s)", m.Near)
+	}
 	if m.Others > 0 {
 		says += ", nor others that it asks"
 	}
-	name := string(m.Resource)
+	none := diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0").Of("Node/*")
+	if m.Near == "" {
+		return &finding{diagnosis.Proven, says + ": nothing has ever announced it", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+name+", which no node offers", append(c.itAsks(m.Resource), none)...)}}
+	}
 	return &finding{diagnosis.Proven, says, []diagnosis.Evidence{
 		diagnosis.Fact(c.podRef(), "asks "+name, c.itAsks(m.Resource)...),
-		diagnosis.Fact("Node/"+m.On, fmt.Sprintf("offers %s, and no node %s", m.Near, name), diagnosis.That(diagnosis.Allocatable, string(m.Near), diagnosis.IsNot, "0"), diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0").Of("Node/*")),
+		diagnosis.Fact("Node/"+m.On, fmt.Sprintf("offers %s, and no node %s", m.Near, name), diagnosis.That(diagnosis.Allocatable, string(m.Near), diagnosis.IsNot, "0"), none),
 	}}
 }}

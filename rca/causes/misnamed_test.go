@@ -8,21 +8,22 @@ import (
 	"github.com/unpend/unpend/rca/devices"
 )
 
-// A resource is misnamed where no node has ever had it and one offers what is nearly its name,
-// of the same domain; not while the pod is not there, and not where devices are claimed too,
-// which the scheduler looks at first.
+// A resource is misnamed where no node has ever had it, with what is nearly its name and of the same
+// domain where one offers that; not where none of it is asked, nor while the pod is not there, nor where
+// devices are claimed too, which the scheduler looks at first.
 func TestMisnamedResource(t *testing.T) {
 	const asked = "example.com/fpga"
 	for name, tc := range map[string]struct {
 		offers string
 		edit   func(*Case)
-		near   string
+		near   string // "-": none is
 		others int
 	}{
 		"a longer name":       {offers: asked + "-u250", near: asked + "-u250"},
 		"a shorter name":      {offers: "example.com/fp", near: "example.com/fp"},
-		"of another domain":   {offers: "example.org/fpga"},
-		"another name":        {offers: "example.com/nic"},
+		"of another domain":   {offers: "example.org/fpga", near: "-"},
+		"another name":        {offers: "example.com/nic", near: "-"},
+		"of none":             {offers: "example.com/nic", edit: func(c *Case) { c.Wants[asked] = *quantity(0) }},
 		"one more is unknown": {offers: asked + "-u250", edit: func(c *Case) { c.Wants["example.com/nic"] = *quantity(1) }, near: asked + "-u250", others: 1},
 		"no pod yet":          {offers: asked + "-u250", edit: func(c *Case) { c.Unborn = true }},
 		"claims too":          {offers: asked + "-u250", edit: func(c *Case) { c.Claims = &devices.Claims{} }},
@@ -42,7 +43,11 @@ func TestMisnamedResource(t *testing.T) {
 			if (got != nil) != (tc.near != "") {
 				t.Fatalf("%+v, want %q", got, tc.near)
 			}
-			if want := (Misnamed{asked, corev1.ResourceName(tc.near), "n1", tc.others}); got != nil && *got != want {
+			want := Misnamed{asked, corev1.ResourceName(tc.near), "n1", tc.others}
+			if tc.near == "-" {
+				want = Misnamed{Resource: asked}
+			}
+			if got != nil && *got != want {
 				t.Errorf("%+v, want %+v", *got, want)
 			}
 		})

@@ -251,7 +251,8 @@ func TestNodesThatNobodyLookedAt(t *testing.T) {
 GPUStackNotOnNode possible n1: may have GPUs that nobody has looked for: the device plugin gpus/plugin goes by labels that node feature discovery writes, which is not installed: it selects nodes by label feature.node.kubernetes.io/pci-10de.present=true, which is absent
   Node/n1: no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU
   DaemonSet/gpus/plugin: it selects nodes by label feature.node.kubernetes.io/pci-10de.present=true, which is absent
-Unknown proven n1: offers no example.com/card
+Unknown proven n1: no node offers example.com/card, which it asks: nothing has ever announced it
+  Pod/ml/w: asks example.com/card, which no node offers
   Node/n1: allocatable example.com/card=0
 `},
 	}.run(t)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -33,6 +34,14 @@ func TestWhoGivesAPortUp(t *testing.T) {
 			yes := true
 			w.Wait.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "w", Controller: &yes}}
 		}, "give deployment/w another host port than 80 and 443"},
+		"of the same workload": {func(_ *world, holder *corev1.Pod) {
+			yes := true
+			holder.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: "w", Controller: &yes}}
+		}, "have no host port 80 and 443 in deployment/w, or a node for each of its pods: no two of them can be on one"},
+		"of one that leaves": {func(_ *world, holder *corev1.Pod) { holder.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} }, "wait until a/h is gone"},
+		"of one that should have left": {func(_ *world, holder *corev1.Pod) {
+			holder.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon.Add(-time.Hour)}
+		}, "see why a/h does not end on n, whose time was over at 11:00:00 UTC"},
 		"two Services'": {func(w *world, holder *corev1.Pod) {
 			service(w.Wait, "mine")
 			service(holder, "theirs")
@@ -73,7 +82,7 @@ func TestHugePagesAreSetAside(t *testing.T) {
 // What was preempted and does not end is looked at, and is not waited for.
 func TestOverdueVictims(t *testing.T) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "h", DeletionTimestamp: &metav1.Time{Time: rcatest.Noon.Add(-time.Hour)}}, Spec: corev1.PodSpec{NodeName: "n"}}
-	ch := endOverdue(p)
+	ch := endOverdue(diagnosis.PreemptionBlocked, p)
 	if ch.Title != "see why a/h does not end on n, whose time was over at 11:00:00 UTC" || ch.Risk != "medium" || len(ch.Commands) != 5 {
 		t.Errorf("%+v", ch)
 	}

@@ -17,6 +17,11 @@ import (
 )
 
 func (c *Bench) fixSelector(n *view.Node) []edit.Change {
+	if c.IsOwn(diagnosis.WorkloadDeadlock) && slices.ContainsFunc(c.RunningPods(), func(p *corev1.Pod) bool {
+		return maps.Equal(p.Spec.NodeSelector, c.Pod.Spec.NodeSelector) && reflect.DeepEqual(view.RequiredAffinity(p), view.RequiredAffinity(c.Pod))
+	}) {
+		return nil // those of it that run have the same, and it is for them that it waits
+	}
 	m := c.Labels.On(n)
 	fix, known := c.selections[m]
 	if !known {
@@ -52,38 +57,6 @@ func (c *Bench) ofFlavor(missed []terms.MissedLabel) []edit.Change {
 	return []edit.Change{edit.LookAt(diagnosis.NodeSelectorMismatch, "have ResourceFlavor "+name+" name a label that nodes have, or label its nodes "+text, "which nodes the flavor is meant for is in no object",
 		"kubectl edit resourceflavors.kueue.x-k8s.io "+name+"  # spec.nodeLabels", "kubectl label nodes NODE "+text+"  # or the nodes that it is meant for",
 		fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io  # delete that of %s: Kueue takes the label out, and admits it again", c.Pod.Namespace, c.WorkloadName()))}
-}
-
-// given is for a selector that the pod has and what it was made from does not: a webhook has given
-// it to the pod, or the template was changed since. To change the template takes nothing from the
-// pod; made again, it is given what fits then. nil where the template has them all.
-func (c *Bench) given(missed []terms.MissedLabel) []edit.Change {
-	spec, of := c.Cluster.MadeFrom(c.Pod)
-	if spec == nil {
-		spec, of = c.Cluster.Template(c.Incident.Workload), c.Incident.Workload
-	}
-	var texts []string
-	for _, m := range missed {
-		if spec == nil || !m.InSelector || spec.NodeSelector[m.Key] == c.Pod.Spec.NodeSelector[m.Key] && hasKey(spec.NodeSelector, m.Key) {
-			return nil
-		}
-		texts = append(texts, m.Text())
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	maker := strings.ToLower(of.Kind) + "/" + of.Name
-	return []edit.Change{c.Once("see who gives its pods the selector "+strings.Join(texts, ", ")+", which "+maker+" does not have, and have the pod made again", func(title string) edit.Change {
-		return edit.LookAt(diagnosis.NodeSelectorMismatch, title, "what the next pod is given is not known before it is made",
-			fmt.Sprintf("kubectl -n %s get %s -o jsonpath='{.spec.template.spec.nodeSelector}'", of.Namespace, maker),
-			"kubectl get mutatingwebhookconfigurations  # and the annotation scheduler.alpha.kubernetes.io/node-selector of its namespace",
-			fmt.Sprintf("kubectl -n %s delete pod %s  # it waits; %s makes it again", c.Pod.Namespace, c.Pod.Name, maker))
-	})}
-}
-
-func hasKey(m map[string]string, key string) bool {
-	_, ok := m[key]
-	return ok
 }
 
 // selecting has the workload ask for what the node has of the labels that it misses: of
@@ -150,6 +123,8 @@ func (c *Bench) settles(m terms.MissedLabel) bool {
 func labelInstead(m terms.MissedLabel, n *corev1.Node) string {
 	value, ok := m.Of(n)
 	switch {
+	case m.Instead(n) != "":
+		return m.Instead(n) + " instead of " + m.Text()
 	case ok && (m.InSelector || m.ByName && m.Operator == corev1.NodeSelectorOpIn):
 		return m.Key + "=" + value
 	case ok && m.Operator == corev1.NodeSelectorOpIn:
@@ -191,9 +166,12 @@ func otherSelector(from map[string]string, n *corev1.Node, missed []terms.Missed
 		}
 		if value, ok := n.Labels[m.Key]; ok {
 			selector[m.Key], patch[m.Key] = value, value
-		} else {
-			delete(selector, m.Key)
-			patch[m.Key] = nil
+			continue
+		}
+		delete(selector, m.Key)
+		patch[m.Key] = nil
+		if m.Instead(n) != "" {
+			selector[m.Other], patch[m.Other] = m.Values[0], m.Values[0]
 		}
 	}
 	return selector, patch

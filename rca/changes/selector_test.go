@@ -3,7 +3,10 @@ package changes
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -50,6 +53,7 @@ func TestPatchesOfSelectors(t *testing.T) {
 		want     string
 	}{
 		"another value":   {map[string]string{"zone": "a", "team": "x"}, nil, `"nodeSelector":{"zone":"b"}`},
+		"another name":    {map[string]string{"taem": "x"}, nil, `"nodeSelector":{"taem":null,"team":"x"}`},
 		"nothing of it":   {map[string]string{"pool": "a"}, nil, `"nodeSelector":{"pool":null}`},
 		"a wider term":    {nil, zone("a"), widened},
 		"a term and more": {map[string]string{"pool": "a"}, zone("a"), widened + `,"nodeSelector":{"pool":null}`},
@@ -66,6 +70,48 @@ func TestPatchesOfSelectors(t *testing.T) {
 			}
 			if patch, want := string(got[0].Actions[0].Patch), `{"spec":{"template":{"spec":{`+tc.want+`}}}}`; patch != want {
 				t.Errorf("%s, want %s", patch, want)
+			}
+		})
+	}
+}
+
+// A selector that is not of the template is not taken out of it: who gives it is named, and of a DaemonSet the template
+// is to have it too, for its controller goes by that alone.
+func TestSelectorsThatAreGiven(t *testing.T) {
+	class := func(w *world, name string, selects map[string]string) {
+		w.RuntimeClasses = append(w.RuntimeClasses, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Scheduling: &nodev1.Scheduling{NodeSelector: selects}})
+	}
+	for name, tc := range map[string]struct {
+		kind string
+		edit func(*world)
+		want string
+	}{
+		"by nobody known": {"Deployment", func(*world) {}, "see who gives its pods the selector cc=on, which deployment/w does not have, and have the pod made again"},
+		"by its class": {"Deployment", func(w *world) { class(w, "kata", map[string]string{"cc": "on"}) },
+			"make nodes ready for RuntimeClass kata, which selects cc=on, or name another in deployment/w"},
+		"and others fit": {"Deployment", func(w *world) {
+			class(w, "kata", map[string]string{"cc": "on"})
+			class(w, "plain", map[string]string{"cc": "off"})
+			class(w, "none", map[string]string{"cc": "x"})
+		}, "make nodes ready for RuntimeClass kata, which selects cc=on, or name plain in deployment/w"},
+		"to a bare pod":  {"Pod", func(w *world) { class(w, "kata", map[string]string{"cc": "on"}) }, "make nodes ready for RuntimeClass kata, which selects cc=on, or name another in pod/w"},
+		"to a DaemonSet": {"DaemonSet", func(w *world) { class(w, "kata", map[string]string{"cc": "on"}) }, "have daemonset/w itself select cc=on, as its pods are given it by RuntimeClass kata: those for other nodes are not made then"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"cc": "off"}})
+			w.Wait.Spec.RuntimeClassName = new("kata")
+			switch tc.kind {
+			case "Deployment":
+				w.Deployed()
+			case "DaemonSet":
+				w.DaemonSets = []*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "d"}, Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: *w.Wait.Spec.DeepCopy()}}}}
+			}
+			w.Wait.Spec.NodeSelector = map[string]string{"cc": "on"}
+			tc.edit(w)
+			c := w.bench(t, tc.kind)
+			if got := c.fixSelector(c.Node("n")); len(got) != 1 || got[0].Title != tc.want || !got[0].Manual || got[0].Untestable == "" {
+				t.Errorf("%+v, want %s", got, tc.want)
 			}
 		})
 	}

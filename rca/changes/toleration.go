@@ -57,7 +57,8 @@ func (c *Bench) addToleration(n *view.Node) []edit.Change {
 const criticalAddons = "CriticalAddonsOnly"
 
 // forOthers says why nobody here knows whether the pod may be where it would tolerate those taints: they
-// set nodes apart for what it is not, and it could be elsewhere by its selector. Empty where it may.
+// set nodes apart for what it is not, and it could be elsewhere by its selector and by whom it has to be near.
+// Empty where it may.
 func (c *Bench) forOthers(add []corev1.Toleration) string {
 	for _, t := range add {
 		tainted := func(n *view.Node) bool {
@@ -67,7 +68,7 @@ func (c *Bench) forOthers(add []corev1.Toleration) string {
 		for _, n := range c.Cluster.SortedNodes() {
 			if !tainted(n) {
 				ok, err := nodeaffinity.GetRequiredNodeAffinity(c.Pod).Match(n.Node)
-				elsewhere = elsewhere || ok && err == nil
+				elsewhere = elsewhere || ok && err == nil && beside(c, n)
 			} else if !n.HasGPUs() {
 				withGPUs = false
 			}
@@ -81,6 +82,12 @@ func (c *Bench) forOthers(add []corev1.Toleration) string {
 		}
 	}
 	return ""
+}
+
+// beside says whether a node has all those that the pod has to be near.
+func beside(c *Bench, n *view.Node) bool {
+	unmet, _, _ := c.Company.UnmetTerms(n)
+	return len(unmet) == 0
 }
 
 // startup says whether Karpenter has put the taint on the node until it can be used: who

@@ -31,6 +31,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 				"# then copy one (a snapshot, restored into the other zone); a StorageClass with volumeBindingMode WaitForFirstConsumer makes the next claims of a pod where the pod goes")
 		})}
 	}
+	if p, named, ok := terms.VolumesOf(c.Subject()).Nowhere(); ok {
+		return []edit.Change{localToNone(c, p, named)}
+	}
 	if p, key := terms.VolumesOf(c.Subject()).Pinned(); key != "" {
 		return []edit.Change{c.Once("select "+key+"="+p.Where()+" in "+c.WorkloadName()+", where the volume of PersistentVolumeClaim "+p.Claim+" is, and no longer "+c.Pod.Spec.NodeSelector[key], func(title string) edit.Change {
 			ch := edit.LookAt(diagnosis.VolumeConflict, title, "no node is there for which it could be tried",
@@ -81,4 +84,30 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 	return []edit.Change{c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.VolumeConflict, Manual: true, Risk: diagnosis.LowRisk, Title: title, Commands: commands, Untestable: "a volume is moved or made outside of what the scheduler decides"}
 	})}
+}
+
+// localToNone is for a volume that is local to a node, by a host name that none has. What a volume wants of its node
+// does not change once it is made.
+func localToNone(c *Bench, p terms.Place, named *view.Node) edit.Change {
+	ns, workload := c.Pod.Namespace, c.WorkloadName()
+	if named == nil {
+		return c.Once(fmt.Sprintf("bring node %s back, where the data of PersistentVolumeClaim %s is, or make the claim again without the data", p.Where(), p.Claim), func(title string) edit.Change {
+			ch := edit.LookAt(diagnosis.VolumeConflict, title, "whether the machine and its disk are there still is in no object",
+				fmt.Sprintf("kubectl get pv %s -o yaml  # where on the machine the data is", p.Volume),
+				fmt.Sprintf("kubectl -n %s delete pvc %s  # the data is lost; scale %s down first, and make the claim again as it was", ns, p.Claim, workload))
+			ch.Risk = diagnosis.MediumRisk
+			return ch
+		})
+	}
+	has := named.Labels[p.Key]
+	return c.Once(fmt.Sprintf("make PersistentVolume %s again for %s=%s, which is what node %s has", p.Volume, p.Key, has, named.Name), func(title string) edit.Change {
+		ch := edit.LookAt(diagnosis.VolumeConflict, title, "a volume is made outside of what the scheduler decides",
+			fmt.Sprintf(`kubectl patch pv %s -p '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'  # first: else the data goes with the claim`, p.Volume),
+			fmt.Sprintf("kubectl get pv %s -o yaml > pv.yaml; kubectl -n %s get pvc %s -o yaml > pvc.yaml", p.Volume, ns, p.Claim),
+			fmt.Sprintf("# scale %s down, then: kubectl -n %s delete pvc %s; kubectl delete pv %s", workload, ns, p.Claim, p.Volume),
+			fmt.Sprintf("# in pv.yaml: %s in spec.nodeAffinity; in both: no uid, resourceVersion, status; in pv.yaml no claimRef.uid; then kubectl create -f pv.yaml -f pvc.yaml", has),
+			"# what made the volume takes the node's name for that label: a newer version of it may read the label")
+		ch.Risk = diagnosis.MediumRisk
+		return ch
+	})
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -97,5 +99,23 @@ func TestTheBenchForSeveral(t *testing.T) {
 	}
 	if got, want := of(c), []int64{2, 500, 2, 1, 2}; !slices.Equal(got, want) {
 		t.Errorf("one: %v, want %v", got, want)
+	}
+}
+
+// What is local to no node is made again for the one that was meant, or that node is brought back.
+func TestVolumesOfNoNode(t *testing.T) {
+	for name, tc := range map[string]struct{ host, want string }{
+		"named": {"n", "make PersistentVolume v again for kubernetes.io/hostname=gpu-1, which is what node n has"},
+		"gone":  {"gone", "bring node gone back, where the data of PersistentVolumeClaim data is, or make the claim again without the data"},
+	} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{corev1.LabelHostname: "gpu-1"}})
+		w.Wait.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		w.PVCs = []*corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v"}}}
+		w.PVs = []*corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{tc.host}}}}}}}}}}
+		if got := w.bench(t, "Deployment").lookAtVolume(nil); len(got) != 1 || got[0].Title != tc.want || got[0].Risk != diagnosis.MediumRisk {
+			t.Errorf("%s: %+v, want %s", name, got, tc.want)
+		}
 	}
 }

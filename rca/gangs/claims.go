@@ -46,8 +46,19 @@ func (c *Workload) rollout() *appsv1.Deployment {
 	return d
 }
 
+// daemons is the DaemonSet that the incident is of; nil for any other workload.
+func (c *Workload) daemons() *appsv1.DaemonSet {
+	w := c.Incident.Workload
+	owner, _ := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
+	d, _ := owner.(*appsv1.DaemonSet)
+	return d
+}
+
 // keepsSays is why a rollout stops none of its pods first: a share of a few pods is rounded down.
 func (c *Workload) keepsSays() string {
+	if d := c.daemons(); d != nil {
+		return "maxSurge is " + d.Spec.UpdateStrategy.RollingUpdate.MaxSurge.String()
+	}
 	if d := c.rollout(); d != nil {
 		share, written := maxUnavailable(d)
 		switch text := share.String(); {
@@ -63,6 +74,9 @@ func (c *Workload) keepsSays() string {
 
 // keeps claims what a rollout says of that.
 func (c *Workload) keeps() []diagnosis.Claim {
+	if d := c.daemons(); d != nil {
+		return []diagnosis.Claim{diagnosis.That("spec.updateStrategy.rollingUpdate.maxSurge", "", diagnosis.Is, d.Spec.UpdateStrategy.RollingUpdate.MaxSurge.String()).Of(view.ObjectRef("DaemonSet", d.Namespace, d.Name))}
+	}
 	d := c.rollout()
 	if d == nil {
 		return nil
@@ -79,7 +93,7 @@ func (c *Workload) keeps() []diagnosis.Claim {
 }
 
 // together claims of who makes pods, where one does and makes no others, how many there are and
-// what they ask of a resource.
+// what they ask of a resource, where it is one that matters.
 func (c *Workload) together(pods []*corev1.Pod, s *scarce) []diagnosis.Claim {
 	if len(pods) == 0 {
 		return nil
@@ -91,7 +105,10 @@ func (c *Workload) together(pods []*corev1.Pod, s *scarce) []diagnosis.Claim {
 	sum, made := int64(0), 0
 	for _, p := range c.Cluster.State.Pods {
 		if p.Namespace == c.Pod.Namespace && slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == by.Kind && o.Name == by.Name }) {
-			sum, made = sum+s.of(view.PodRequests(p)), made+1
+			made++
+			if s != nil {
+				sum += s.of(view.PodRequests(p))
+			}
 			if !slices.Contains(pods, p) {
 				return nil
 			}
@@ -101,5 +118,9 @@ func (c *Workload) together(pods []*corev1.Pod, s *scarce) []diagnosis.Claim {
 		return nil
 	}
 	ref := view.ObjectRef(by.Kind, c.Pod.Namespace, by.Name)
-	return []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, strconv.Itoa(made)).Of(ref), diagnosis.That("sum(pods.requests["+string(s.name)+"])", "", diagnosis.Is, s.amount(sum)).Of(ref)}
+	out := []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, strconv.Itoa(made)).Of(ref)}
+	if s == nil {
+		return out
+	}
+	return append(out, diagnosis.That("sum(pods.requests["+string(s.name)+"])", "", diagnosis.Is, s.amount(sum)).Of(ref))
 }

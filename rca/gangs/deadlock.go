@@ -39,12 +39,18 @@ type Workload struct {
 // everybody else left. Nobody ends, so nobody starts.
 func (c *Workload) Deadlock() *view.Finding {
 	certainty, together := c.membersWait()
-	s := c.scarce()
-	if !together || s == nil {
+	if !together {
 		return nil
 	}
 	of := c.Cluster.MemberOf(c.Pod)
 	mine, former := c.Cluster.Running(of), c.Cluster.FormerRevisions(c.Pod)
+	if f := c.standsInOwnWay(mine, certainty); f != nil {
+		return f
+	}
+	s := c.scarce()
+	if s == nil || c.Incident.Workload.Kind == "DaemonSet" { // which has a pod for each node: none waits for the others
+		return nil
+	}
 	if s.host && c.Incident.Workload.Kind != "Deployment" && len(former) == 0 && !unbegun(mine) || works(mine) {
 		return nil // who waits for CPU or memory is let in by anybody who ends; or it goes on with fewer
 	}
@@ -56,9 +62,6 @@ func (c *Workload) Deadlock() *view.Finding {
 	mine = slices.DeleteFunc(mine, func(p *corev1.Pod) bool { return s.of(view.PodRequests(p)) == 0 })
 	if len(mine) == 0 {
 		return nil
-	}
-	if f := c.standsInOwnWay(mine, s, certainty); f != nil {
-		return f
 	}
 	halves := c.halves(of, mine)
 	if view.GroupOf(c.Pod) != "" && len(halves) == 0 {
@@ -161,39 +164,6 @@ func halvesSay(groups []string, name corev1.ResourceName) string {
 	return fmt.Sprintf("groups %s of it each hold a part of the %s that they need and wait for the rest, and none begins before all of its members run", which, name)
 }
 
-// standsInOwnWay tells of a rollout whose pods have to be apart, where old ones stand on every
-// node that would take the new one: it is the place, and not what it asks for, that they hold.
-func (c *Workload) standsInOwnWay(mine []*corev1.Pod, s *scarce, certainty diagnosis.Certainty) *view.Finding {
-	if c.Incident.Workload.Kind != "Deployment" || len(c.Verdict.Feasible()) > 0 {
-		return nil
-	}
-	var evidence []diagnosis.Evidence
-	var stand []*corev1.Pod
-	for _, v := range c.Verdict.Nodes {
-		n := c.Cluster.Nodes[v.Node]
-		if slices.ContainsFunc(v.Blockers, func(b whatif.Blocker) bool { return b.Plugin != "InterPodAffinity" }) {
-			continue // it would not take the pod without them either
-		}
-		apart := c.Company.InTheWay(n)
-		if unmet, _, _ := c.Company.UnmetTerms(n); len(unmet) > 0 || len(apart) == 0 || slices.ContainsFunc(apart, func(p *corev1.Pod) bool { return !slices.Contains(mine, p) }) {
-			return nil
-		}
-		evidence = append(evidence, diagnosis.Fact(view.PodRef(apart[0]), "runs on "+n.Name+", where no other of its kind may be", diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)))
-		stand = append(stand, apart[0])
-	}
-	if len(stand) > 0 {
-		last := &evidence[len(evidence)-1]
-		last.Claims = append(append(last.Claims, c.together(stand, s)...), c.keeps()...)
-	}
-	if len(evidence) == 0 {
-		return nil
-	}
-	if c.Cluster.State.Unread["Pod"] != "" {
-		certainty = diagnosis.Likely
-	}
-	return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), its pods have to be apart, and old ones stand on all %s that would take the new one", c.keepsSays(), view.CountOf(len(evidence), "node")), evidence...)
-}
-
 // membersWait says whether members of the workload wait for each other, and how well that
 // is known.
 func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
@@ -207,6 +177,9 @@ func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {
 		if d, rolls := owner.(*appsv1.Deployment); rolls {
 			return diagnosis.Proven, c.behindOldPods(d)
+		}
+		if d, set := owner.(*appsv1.DaemonSet); set {
+			return diagnosis.Proven, surging(d)
 		}
 		if j, job := owner.(*batchv1.Job); job {
 			return diagnosis.Likely, j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion && j.Spec.Parallelism != nil && *j.Spec.Parallelism > 1 && c.rendezvous(j)

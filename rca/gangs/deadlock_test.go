@@ -228,7 +228,15 @@ func TestWhichJobsMeet(t *testing.T) {
 // stops first.
 func TestARolloutWaitsForItself(t *testing.T) {
 	const holds = "proven: its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: 2 of 2 nvidia.com/gpu"
-	const apart = "its rollout makes a new pod before it stops an old one (maxUnavailable is not set, and the default share of 2 is none), its pods have to be apart, and old ones stand on all 1 node that would take the new one"
+	const apart = "its rollout makes a new pod before it stops an old one (maxUnavailable is not set, and the default share of 2 is none), its pods have to be apart, and an old one stands on the only node that would take the new one"
+	const port = "its rollout makes a new pod before it stops an old one (maxUnavailable is not set, and the default share of 2 is none), two of its pods cannot have host port 80 on one node, and an old one stands on the only node that would take the new one"
+	ported := func(w *rcatest.World) {
+		w.Nodes = nil
+		gpus(w, "n", 4)
+		for _, p := range w.Pods {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+		}
+	}
 	none, some, third := intstr.FromInt32(0), intstr.FromString("50%"), intstr.FromString("33%")
 	beside := func(w *rcatest.World) {
 		w.Nodes = nil
@@ -265,6 +273,13 @@ func TestARolloutWaitsForItself(t *testing.T) {
 			beside(w)
 			gpus(w, "o", 1)
 		}, "proven: " + apart},
+		"by a port of the host": {func(*appsv1.Deployment) {}, ported, "proven: " + port},
+		"by a port that another has too": {func(*appsv1.Deployment) {}, func(w *rcatest.World) {
+			ported(w)
+			other := w.AddHolder("x", "n", "cpu", 0)
+			other.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 81}}
+			w.Wait.Spec.Containers[0].Ports = append(w.Wait.Spec.Containers[0].Ports, corev1.ContainerPort{HostPort: 81})
+		}, ""},
 		"apart, and another node has no such pod": {func(*appsv1.Deployment) {}, func(w *rcatest.World) {
 			beside(w)
 			gpus(w, "o", 2)
@@ -291,6 +306,32 @@ func TestARolloutWaitsForItself(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", got, tc.want)
 			}
 		})
+	}
+}
+
+// A DaemonSet whose rollout makes the new pod of a node first waits for its old one's port; one that stops the old
+// first does not.
+func TestASurgeOfDaemons(t *testing.T) {
+	some, none := intstr.FromString("50%"), intstr.FromInt32(0)
+	for name, tc := range map[string]struct {
+		rolling *appsv1.RollingUpdateDaemonSet
+		want    string
+	}{
+		"by default":   {nil, ""},
+		"none is more": {&appsv1.RollingUpdateDaemonSet{MaxSurge: &none}, ""},
+		"half are":     {&appsv1.RollingUpdateDaemonSet{MaxSurge: &some}, "proven: its rollout makes a new pod before it stops an old one (maxSurge is 50%), two of its pods cannot have host port 80 on one node, and an old one stands on the only node that would take the new one"},
+	} {
+		w := rcatest.NewWorld()
+		gpus(w, "n", 4)
+		w.Asking(rcatest.List("nvidia.com/gpu", "2"))
+		made("DaemonSet", "relay", w.Wait, member(w, "m", "n", "2"))
+		for _, p := range w.Pods {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+		}
+		w.DaemonSets = []*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "relay", UID: "relay"}, Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{RollingUpdate: tc.rolling}}}}
+		if got := found(waits(t, w, "DaemonSet", "relay", 1).Deadlock()); got != tc.want {
+			t.Errorf("%s: %s\nwant\n%s", name, got, tc.want)
+		}
 	}
 }
 

@@ -20,6 +20,23 @@ func (t *Turned) Occupied() bool {
 	})
 }
 
+// Vacant says that nobody else has any of the node's GPUs, nor CPUs of its own, and that the pod asks for no more than
+// half of either: of two NUMA nodes, as most machines have, one has room for it now.
+func (c *Case) Vacant(t *Turned) bool {
+	if t.Occupied() || c.Beyond(t) != nil {
+		return false
+	}
+	names := []corev1.ResourceName{corev1.ResourceCPU}
+	for _, a := range c.Asks {
+		names = append(names, a.Resource)
+	}
+	wants := view.PodRequests(c.Pod)
+	return !slices.ContainsFunc(names, func(name corev1.ResourceName) bool {
+		asked, has := wants[name], t.Node.Status.Allocatable[name]
+		return 2*asked.MilliValue() > has.MilliValue()
+	})
+}
+
 // OwnCPUs says whether the kubelet gives a container CPUs of its own, and so looks where they
 // lie (pkg/kubelet/cm/cpumanager/policy_static.go, guaranteedCPUs).
 func OwnCPUs(p *corev1.Pod, k corev1.Container) bool {

@@ -187,23 +187,31 @@ func (c *Case) placedByHand() bool {
 	return strings.Contains(p.Annotations[corev1.LastAppliedConfigAnnotation], `"nodeName":"`)
 }
 
+// knownBy is by when a scheduler has seen for certain what another did.
+const knownBy = 5 * time.Minute
+
 // placedByOthers are the pods on the node that ask for what it was refused for, and that
 // another scheduler placed: neither has seen the other's choice in time.
 func (c *Case) placedByOthers(t *Turned) []*corev1.Pod {
 	same := c.asksSame
-	if name, out := strings.CutPrefix(t.Reason, "OutOf"); out {
+	name, out := strings.CutPrefix(t.Reason, "OutOf")
+	if out {
 		same = func(p *corev1.Pod) bool {
 			q, asks := view.PodRequests(p)[corev1.ResourceName(name)]
 			return asks && q.Sign() > 0
 		}
 	}
-	var out []*corev1.Pod
+	var others []*corev1.Pod
+	at, counted := RejectedAt(c.refused()), out && !strings.Contains(name, "/")
 	for _, p := range c.Cluster.State.Pods {
+		if counted && at.Sub(RejectedAt(p)) > knownBy {
+			continue // what a node has of CPU or memory every scheduler counts by all of its pods
+		}
 		if p.Spec.NodeName == t.On && !view.Ended(p) && same(p) && cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) != c.Scheduler {
-			out = append(out, p)
+			others = append(others, p)
 		}
 	}
-	return out
+	return others
 }
 
 // initAsksToo is the first init container that asks for a GPU resource; its devices are its

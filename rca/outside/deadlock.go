@@ -20,6 +20,9 @@ func BreakDeadlock(c *edit.Workload) []edit.Change {
 	case w.Kind == "Deployment":
 		return []edit.Change{unlock(diagnosis.Manual, "have the rollout of "+c.WorkloadName()+" stop an old pod before it makes a new one", "a person decides whether it may serve with a pod less for a while", c.Cluster.Running(c.Cluster.MemberOf(c.Pod)),
 			fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName()))}
+	case w.Kind == "DaemonSet":
+		return []edit.Change{unlock(diagnosis.Manual, "have the rollout of "+c.WorkloadName()+" stop the old pod of a node before it makes the new one", "a person decides whether each node may be without it for a while", c.Cluster.Running(c.Cluster.MemberOf(c.Pod)),
+			fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName()))}
 	case len(former) > 0:
 		service := view.ServiceOf(c.Pod)
 		return []edit.Change{unlock(diagnosis.Manual, "stop the old revision of service "+service+" before the new one is ready", "a person decides whether the service may be away for a while", former,

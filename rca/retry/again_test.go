@@ -106,7 +106,7 @@ func TestWhatHelpsByWhatStoodBehind(t *testing.T) {
 		"sick devices":                {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to + make pod/w again, which the kubelet of n has refused", boot}},
 		"sick, and no room elsewhere": {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false; w.Nodes = w.Nodes[:1] }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to", boot}},
 		"sick until a restart":        {"Pod", "", "unhealthy devices", func(w *world) { running(w, time.Minute) }, []string{bare}},
-		"on no NUMA node":             {"Pod", "TopologyAffinityError", "", nil, []string{bare + ", not on n", "ChangeRequest in 2: ask for no more GPUs and CPUs than one NUMA node of n has, in pod/w, by hand"}},
+		"on no NUMA node":             {"Pod", "TopologyAffinityError", "", nil, []string{bare + ", not on n", bare + ": nobody else holds GPUs there now, or CPUs of its own", "ChangeRequest in 2: ask for no more GPUs and CPUs than one NUMA node of n has, in pod/w, by hand"}},
 		"a storm":                     {"Pod", "OutOfcpu", "", func(w *world) { also(w, 2) }, []string{bare + ", not on n", kubelet, "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
 		"no storm":                    {"Pod", "OutOfcpu", "", func(w *world) { also(w, 1) }, []string{bare, kubelet}},
 		"told by the node":            {"Pod", "OutOfcpu", "", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare}},
@@ -193,7 +193,7 @@ func TestWhatAPersonIsTold(t *testing.T) {
 	w = newWorld()
 	halves(w)
 	all = Again(refusedAs(t, w, "Pod", "TopologyAffinityError", ""))
-	if len(all) != 2 || all[1].Kind != diagnosis.ChangeRequest || len(all[1].Commands) != 4 {
+	if len(all) != 3 || all[2].Kind != diagnosis.ChangeRequest || len(all[2].Commands) != 4 {
 		t.Errorf("nobody is there to leave: %+v", all)
 	}
 	w.NodeTopologies = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "n"}, "zones": []any{map[string]any{"type": "Node", "resources": []any{map[string]any{"name": "nvidia.com/gpu", "allocatable": "1"}}}}}}}

@@ -79,6 +79,12 @@ func Again(c *edit.Workload) []edit.Change {
 		mendFirst(q)
 		return append(out, mend.Reboot(t.Node, id))
 	case kubelet.Unaligned:
+		if bare(c) && c.Kubelet.Vacant(t) {
+			first := again(c, t, "")
+			first.Title += ": nobody else holds GPUs there now, or CPUs of its own"
+			first.Untestable = "where the kubelet lays devices and CPUs is in no object: one NUMA node may be too small for it still"
+			out = append(out, first)
+		}
 		ch, asks := leaveOutInit(c, t)
 		if asks {
 			out = append(out, ch)

@@ -2,6 +2,7 @@ package terms
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,8 @@ type Labels struct {
 	missed   map[string]*Missed
 	speaksOf []*view.LabelColumn
 	key      []byte
+	// other are labels of the selector that no node has, by what nodes call them.
+	other map[string]string
 	// affinity is the pod's required node affinity, once asked for.
 	affinity *nodeaffinity.RequiredNodeAffinity
 }
@@ -47,6 +50,9 @@ func (c *Labels) Tell(n *view.Node) *view.Finding {
 		if flavor := c.Unmatched(l); flavor != "" {
 			evidence = append(evidence, diagnosis.Fact("ResourceFlavor/"+flavor, "its nodeLabels have "+l.Text()+", which Kueue puts into what it admits, and no node has it",
 				diagnosis.That("spec.nodeLabels", l.Key, diagnosis.Is, l.Values[0]), diagnosis.That(diagnosis.Labels, l.Key, diagnosis.IsNot, l.Values[0]).Of("Node/*")))
+		}
+		if class := c.ByClass(l); class != "" {
+			evidence = append(evidence, diagnosis.Fact("RuntimeClass/"+class, "its scheduling.nodeSelector has "+l.Text()+", which the API server gives to every pod that names it", diagnosis.That("scheduling.nodeSelector", l.Key, diagnosis.Is, l.Values[0])))
 		}
 	}
 	return view.Found(diagnosis.Proven, m.says, evidence...)
@@ -84,6 +90,10 @@ func (c *Labels) On(n *view.Node) *Missed {
 		for _, label := range view.LabelsAsked(c.Pod) {
 			c.speaksOf = append(c.speaksOf, c.Cluster.Column(label))
 		}
+		c.other = c.otherNames()
+		for _, label := range slices.Sorted(maps.Values(c.other)) {
+			c.speaksOf = append(c.speaksOf, c.Cluster.Column(label))
+		}
 		c.missed = map[string]*Missed{}
 	}
 	key := c.key[:0]
@@ -103,8 +113,18 @@ func (c *Labels) On(n *view.Node) *Missed {
 	}
 	m := &Missed{Labels: missedLabels(c.Pod, n.Node)}
 	c.missed[string(key)] = m
+	c.say(m, n)
+	return m
+}
+
+// say puts in words what is missed on a node.
+func (c *Labels) say(m *Missed, n *view.Node) {
 	texts := make([]string, len(m.Labels))
-	for i, l := range m.Labels {
+	for i := range m.Labels {
+		if m.Labels[i].InSelector {
+			m.Labels[i].Other = c.other[m.Labels[i].Key]
+		}
+		l := m.Labels[i]
 		fact := "label " + l.Key + " is absent, " + l.want() + " was asked"
 		if has, ok := l.Of(n.Node); ok {
 			fact = "label " + l.Key + " is " + strconv.Quote(has) + ", " + l.want() + " was asked"
@@ -113,13 +133,17 @@ func (c *Labels) On(n *view.Node) *Missed {
 		texts[i] = l.Text()
 		if near := c.nearest(l); near != "" {
 			texts[i] += fmt.Sprintf(" (nearest: %q)", near)
+		} else if l.Other != "" {
+			texts[i] += " (nearest: label " + l.Other + "=" + l.Values[0] + ")"
+		}
+		if class := c.ByClass(l); class != "" {
+			texts[i] += " (of RuntimeClass " + class + ")"
 		}
 	}
 	m.says = "selector " + strings.Join(texts, ", ") + " does not match"
 	if a := view.RequiredAffinity(c.Pod); a != nil && len(a.NodeSelectorTerms) > 1 && slices.ContainsFunc(m.Labels, func(l MissedLabel) bool { return !l.InSelector }) {
 		m.says += ", nor its alternatives"
 	}
-	return m
 }
 
 // Accepts says whether the pod's node selector and required node affinity
@@ -179,21 +203,12 @@ func (c *Labels) nearest(m MissedLabel) string {
 // likeness counts the leading letters and digits two label values share,
 // whatever the case and the punctuation between them.
 func likeness(a, b string) int {
-	a, b = plain(a), plain(b)
+	a, b = diagnosis.Plain(a), diagnosis.Plain(b)
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
 	}
 	return n
-}
-
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return -1
-	}, strings.ToLower(s))
 }
 
 // wholeNumber reads the value of a label that is compared; 0 for one that is no number.

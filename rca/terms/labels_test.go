@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -117,7 +118,7 @@ func TestAFlavorThatNoNodeHas(t *testing.T) {
 // How like two values are goes by their letters and digits alone, as far as they agree from the
 // beginning, whatever the case.
 func TestHowLikeValuesAre(t *testing.T) {
-	if got := plain("`Az{/09:-_.é"); got != "az09" {
+	if got := diagnosis.Plain("`Az{/09:-_.é"); got != "az09" {
 		t.Errorf("%q is left", got)
 	}
 	for _, tc := range []struct {

@@ -20,6 +20,16 @@ type MissedLabel struct {
 	// affinity it is.
 	ByName   bool
 	Term, At int
+	// Other is the label that nodes have under another name, where none has this one.
+	Other string
+}
+
+// Instead is the label that a node has under the other name, with what is asked; empty where it has not.
+func (m MissedLabel) Instead(n *corev1.Node) string {
+	if value, ok := n.Labels[m.Other]; m.Other == "" || !ok || len(m.Values) != 1 || value != m.Values[0] {
+		return ""
+	}
+	return m.Other + "=" + m.Values[0]
 }
 
 // Of is what a node has of it.

@@ -155,6 +155,9 @@ func (c *Volumes) apartSays() (string, []diagnosis.Evidence) {
 	if a, b, ok := c.Apart(); ok {
 		return "its volumes exclude each other, so no node at all can have it: " + a.String() + ", " + b.String(), []diagnosis.Evidence{a.evidence(), b.evidence()}
 	}
+	if p, named, ok := c.Nowhere(); ok {
+		return nowhereSays(p, named)
+	}
 	p, key := c.Pinned()
 	if key == "" {
 		return "", nil
