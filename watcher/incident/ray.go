@@ -69,7 +69,7 @@ func (g rayGroupSpec) wants() (n int, stated bool) {
 // KubeRay makes them itself, in that order, and stops at the first that it cannot make
 // (controllers/ray/raycluster_controller.go, reconcilePods).
 func ofRayCluster(o *unstructured.Unstructured, h *Held) {
-	h.owner = &metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: h.Name, UID: h.UID, Controller: ptr.To(true)}
+	h.owner = &metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: h.Name, UID: h.UID, Controller: new(true)}
 	from, _, err := unstructured.NestedMap(o.Object, "spec")
 	var spec raySpec
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(from, &spec) != nil {
