@@ -49,6 +49,9 @@ func (d *Dump) changes(c Claim) []change {
 	var out []change
 	if slices.Contains([]string{"absent", "none begins", "tolerates not", "!=", "contains not"}, c.Op) || c.Op == "=" && c.Value == "0" {
 		for _, o := range of {
+			if is, err := d.values(o, c.Path); c.Op == "=" && err == nil && len(is) > 0 {
+				continue // it has that value, which is changed below: one beside it makes the claim no less true
+			}
 			out = append(out, planted(o, c)...)
 		}
 		if c.Op == "none begins" || c.Op == "tolerates not" {
