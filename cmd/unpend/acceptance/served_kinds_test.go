@@ -97,8 +97,11 @@ func (s *shelf) install(t *testing.T, unknown map[schema.GroupKind]*custom) {
 // besides: the chart knows one namespace of layouts.
 func (s *shelf) read(t *testing.T, owners map[string]bool, layouts map[string]map[string]bool) {
 	t.Helper()
-	values := chart.Values{"probe": chart.Values{"enabled": false}, "rca": chart.Values{"ownerKinds": listed(owners)},
-		"gpuOperator": chart.Values{"namespace": operatorNamespace, "migConfigMaps": listed(layouts[operatorNamespace])}}
+	operator := chart.Values{"namespace": operatorNamespace}
+	if own := listed(layouts[operatorNamespace]); len(own) > 0 { // else the chart names the one that the operator brings
+		operator["migConfigMaps"] = own
+	}
+	values := chart.Values{"probe": chart.Values{"enabled": false}, "rca": chart.Values{"ownerKinds": listed(owners)}, "gpuOperator": operator}
 	send := chart.To(s.ControlPlane)
 	for _, o := range (chart.Release{Namespace: "unpend", Values: values}).Objects(t) {
 		if o.GroupVersionKind().Group == rbacv1.GroupName {
