@@ -150,27 +150,28 @@ func (r *Reader) read(ctx context.Context) (nodeprobe.Reading, error) {
 		}
 		out.GPUs = append(out.GPUs, g)
 	}
-	out.Hidden = max(0, r.bound()-n)
+	out.Hidden = r.hidden(n)
 	return out, nil
 }
 
-// bound counts the GPUs that the kernel module drives. The library leaves out
-// those whose /dev/nvidia<n> it cannot open, and says nothing of them (seen with
-// driver 580.159.04; nvml.h says that it counts them). Excluded ones are left out
-// on purpose (NVreg_ExcludedGpus). 0 where the kernel does not tell.
-func (r *Reader) bound() int {
-	files, err := fs.Glob(r.opts.Kernel, "*/information")
-	if err != nil { // a pattern like this has none
+// hidden counts the GPUs that the kernel module drives beyond the n that the
+// library lists: it leaves out those whose /dev/nvidia<n> it cannot open, and says
+// nothing of them (seen with driver 580.159.04; nvml.h says that it counts them).
+// Excluded ones are left out on purpose (NVreg_ExcludedGpus). 0 where the kernel
+// does not tell.
+func (r *Reader) hidden(n int) int {
+	gpus, err := fs.ReadDir(r.opts.Kernel, ".")
+	if err != nil || len(gpus) <= n { // what they say of themselves takes longer than all of NVML
 		return 0
 	}
-	n := 0
-	for _, file := range files {
-		says, err := fs.ReadFile(r.opts.Kernel, file)
+	bound := 0
+	for _, gpu := range gpus {
+		says, err := fs.ReadFile(r.opts.Kernel, gpu.Name()+"/information")
 		if err == nil && !excluded.Match(says) {
-			n++
+			bound++
 		}
 	}
-	return n
+	return max(0, bound-n)
 }
 
 var excluded = regexp.MustCompile(`(?m)^GPU Excluded:\s*Yes`)
