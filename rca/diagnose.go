@@ -123,7 +123,7 @@ func written(c *causes.Case, nodes []diagnosis.NodeBlockers, causes []diagnosis.
 	i := c.Incident
 	return diagnosis.Diagnosis{
 		Incident: i.ID, Workload: i.Workload, Requests: i.Requests, Causes: causes, Nodes: nodes,
-		Pods:      diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since, Priority: admission.PriorityOf(i, c.Pod, c.Cluster.State.PriorityClasses)},
+		Pods:      diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since, Priority: admission.PriorityOf(i, c.Pod, c.Cluster.State.PriorityClasses), Placed: c.Placed()},
 		Fixes:     fixes.Fixes(),
 		Drawing:   drawing(c, causes, fixes),
 		Claims:    c.Claims.Claimed(),

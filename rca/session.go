@@ -112,7 +112,7 @@ func (s *Session) like(d diagnosis.Diagnosis, i incident.Incident) diagnosis.Dia
 	d.Alike, d.Headline = d.Incident, titled(i, s.state.Now, about)
 	d.Causes = ofPod(d.Causes, podRef(d.Workload.Namespace, d.Pods.Names[0]), podRef(i.Workload.Namespace, i.Pods[0].Name))
 	d.Incident, d.Workload, d.Fixes = i.ID, i.Workload, []diagnosis.Fix{}
-	d.Pods = diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since, Priority: d.Pods.Priority}
+	d.Pods = diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since, Priority: d.Pods.Priority, Placed: d.Pods.Placed}
 	if d.Drawing != nil {
 		before := *d.Drawing
 		before.After = nil

@@ -19,7 +19,7 @@ func trim(o any) (any, error) {
 	case *corev1.Pod:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, incident.Marks(t)
 		t.Spec = trimSpec(t.Spec)
-		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus}
+		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus, ContainerStatuses: trimStatus(t.Status)}
 	case *appsv1.ReplicaSet:
 		return &appsv1.ReplicaSet{ObjectMeta: owners.Trim(t), Spec: appsv1.ReplicaSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *appsv1.Deployment:
@@ -39,7 +39,7 @@ func trim(o any) (any, error) {
 	case *corev1.LimitRange:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, nil
 	case *corev1.Event:
-		if !incident.Refuses(t.Reason) && t.Reason != incident.FailedPrepare {
+		if !incident.Refuses(t.Reason) && !incident.Hinders(t.Reason) {
 			return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 		}
 		return &corev1.Event{ObjectMeta: owners.Trim(t), InvolvedObject: t.InvolvedObject, Reason: t.Reason, Type: t.Type, Source: t.Source, ReportingController: t.ReportingController,
@@ -53,6 +53,15 @@ func trim(o any) (any, error) {
 		return &metav1.PartialObjectMetadata{ObjectMeta: owners.Trim(t)}, nil
 	}
 	return o, nil
+}
+
+// trimStatus keeps that a container fails, and for what reason.
+func trimStatus(s corev1.PodStatus) []corev1.ContainerStatus {
+	failing := incident.FailingContainer(s)
+	if failing == nil {
+		return nil
+	}
+	return []corev1.ContainerStatus{{Name: failing.Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: failing.State.Waiting.Reason}}}}
 }
 
 func trimTemplate(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {

@@ -40,8 +40,10 @@ type Case struct {
 	Stuck []*corev1.Pod
 	// held: it waits for GPUs that are there and held.
 	held bool
-	// Unprepared are the pods of it that have their node, and whose devices the kubelet
-	// cannot prepare, as incident.WithKubelet completes them; bound: Pod is one of them.
+	// Unstarted are the pods of it that have their node and are not begun there, as
+	// incident.WithKubelet completes them; bound: Pod is one of them. Unprepared are those of them
+	// whose devices the kubelet cannot prepare.
+	Unstarted  []*corev1.Pod
 	Unprepared []*corev1.Pod
 	bound      bool
 	// Own are the causes that are the pod's own; Everywhere are those of them that keep

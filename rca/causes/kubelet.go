@@ -23,3 +23,23 @@ var (
 		return found(kubelet.Prepared(c.Cluster, c.Unprepared))
 	}}
 )
+
+// ofStop is of pods that have a node, too, where something else than devices stops them.
+func ofStop(id diagnosis.CauseID) PodRule {
+	return PodRule{ID: id, bound: true, Tell: func(c *Case) *finding {
+		s := c.StoppedBy()
+		if s == nil || s.Cause != id {
+			return nil
+		}
+		if c.bound {
+			c.entitle(id, s.Words)
+		}
+		return found(s.Told())
+	}}
+}
+
+// StoppedBy is what keeps pods of the incident from beginning on the nodes that they have; nil for nothing.
+func (c *Case) StoppedBy() *kubelet.Stop { return kubelet.StopOf(c.Cluster, c.Unstarted) }
+
+// Placed says whether all that waits of the incident has its node.
+func (c *Case) Placed() bool { return c.bound }

@@ -22,7 +22,7 @@ import (
 func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	w := l.Cluster
 	refused := admission.RefusedOf(w, i)
-	pod, unprepared := representative(w, i)
+	pod, unstarted := representative(w, i)
 	unborn := pod == nil && len(refused.All) > 0
 	if unborn {
 		pod = refused.All[0].Pod
@@ -35,7 +35,7 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 		on = pod.Spec.NodeName
 	}
 	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
-		Refused: refused, Unborn: unborn, Unprepared: unprepared, bound: slices.Contains(unprepared, pod)}
+		Refused: refused, Unborn: unborn, Unstarted: unstarted, Unprepared: kubelet.Unprepared(unstarted), bound: slices.Contains(unstarted, pod)}
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())
 	c.Spread = terms.SpreadOf(c.Subject(), c.Labels)
@@ -69,9 +69,9 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 // representative picks the waiting pod that the others are judged by: they have the
 // same owner and the same requests. One of which the scheduler has spoken comes first, then
 // the newest that a kubelet refused, for its owner may have made another a moment ago, then
-// one that nobody has spoken of, and at last those that have a node and whose devices are
-// not prepared, which are listed too.
-func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unprepared []*corev1.Pod) {
+// one that nobody has spoken of, and at last those that have a node and are not begun
+// there, which are listed too.
+func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unstarted []*corev1.Pod) {
 	rank := func(p *corev1.Pod) int {
 		switch {
 		case p.Status.Phase == corev1.PodFailed:
@@ -85,16 +85,16 @@ func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unpr
 		p := w.State.Pod(i.Workload.Namespace, named.Name)
 		switch {
 		case p == nil:
-		case named.Reason == incident.FailedPrepare:
-			unprepared = append(unprepared, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
+		case incident.Unstarted(named.Reason):
+			unstarted = append(unstarted, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
 		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && kubelet.RejectedAt(p).After(kubelet.RejectedAt(pod)):
 			pod = p
 		}
 	}
-	if pod == nil && len(unprepared) > 0 {
-		pod = unprepared[0]
+	if pod == nil && len(unstarted) > 0 {
+		pod = unstarted[0]
 	}
-	return pod, unprepared
+	return pod, unstarted
 }
 
 // unbound is a pod that the kubelet refused as its next one will be: without a

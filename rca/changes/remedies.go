@@ -91,15 +91,17 @@ var remedies = map[diagnosis.CauseID]remedy{
 	}},
 	diagnosis.NodeNotReady:           {policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(c.Workload, n)} }},
 	diagnosis.PodAffinityConflict:    {policy: (*Bench).resolveAffinity},
-	diagnosis.VolumeConflict:         {policy: (*Bench).lookAtVolume},
+	diagnosis.VolumeConflict:         {pod: begin(diagnosis.VolumeConflict), policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict: {policy: (*Bench).loosenSpread},
 	diagnosis.QuotaExceeded:          {pod: of(admit.AgainstQuotas)},
 	diagnosis.QuotaDemandsRequests:   {pod: of(admit.StateRequests)},
-	diagnosis.RuntimeNotConfigured:   {pod: of(admit.MakeRuntimeClass), repair: mending(diagnosis.RuntimeNotConfigured)},
-	diagnosis.LimitRangeViolated:     {pod: of(admit.ComeWithinLimits)},
-	diagnosis.InvalidGPURequest:      {pod: of(admit.CorrectRequests)},
-	diagnosis.PreemptionBlocked:      {pod: (*Bench).waitForPreempted},
-	diagnosis.SchedulingGated:        {pod: of(outside.OpenGates)},
+	diagnosis.RuntimeNotConfigured: {pod: func(c *Bench) []edit.Change {
+		return append(admit.MakeRuntimeClass(c.Workload), begin(diagnosis.RuntimeNotConfigured)(c)...)
+	}, repair: mending(diagnosis.RuntimeNotConfigured)},
+	diagnosis.LimitRangeViolated: {pod: of(admit.ComeWithinLimits)},
+	diagnosis.InvalidGPURequest:  {pod: of(admit.CorrectRequests)},
+	diagnosis.PreemptionBlocked:  {pod: (*Bench).waitForPreempted},
+	diagnosis.SchedulingGated:    {pod: of(outside.OpenGates)},
 	diagnosis.QueueNotAdmitted: {pod: of(outside.LetInByQueue), beside: func(c *Bench) []edit.Change {
 		return append(outside.AskForMachinesAgain(c.Workload), outside.LookInCluster(c.Workload)...)
 	}},
@@ -128,7 +130,12 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.AutoscalerLimit:      {beside: of(outside.RaiseLimit)},
 	diagnosis.GPUStackMissing:      {repair: mending(diagnosis.GPUStackMissing)},
 	diagnosis.GPUStackNotOnNode:    {repair: mending(diagnosis.GPUStackNotOnNode)},
-	diagnosis.DriverNotReady:       {repair: mending(diagnosis.DriverNotReady), policy: ofNode(mend.Upgrade)},
+	diagnosis.DriverNotReady:       {pod: begin(diagnosis.DriverNotReady), repair: mending(diagnosis.DriverNotReady), policy: ofNode(mend.Upgrade)},
+}
+
+// begin is the remedy of pods that have their node and are not begun there.
+func begin(id diagnosis.CauseID) func(*Bench) []edit.Change {
+	return func(c *Bench) []edit.Change { return retry.Begin(c.Workload, id) }
 }
 
 // of is a remedy that needs the workload alone.

@@ -9,8 +9,11 @@ import (
 )
 
 // unsettled is for what the catalogue has no cause for, and of which yet something is known: a
-// refusal by the API server, and a resource that stands on no node.
+// pod that its kubelet does not begin, a refusal by the API server, and a resource that stands on no node.
 func (c *Bench) unsettled() []edit.Change {
+	if begins := begin(diagnosis.Unknown)(c); len(begins) > 0 {
+		return begins
+	}
 	m := c.MisnamedResource()
 	switch {
 	case m == nil && c.SchedulerFails() != "":

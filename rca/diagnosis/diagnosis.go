@@ -45,6 +45,8 @@ type WaitingPods struct {
 	Since   time.Time `json:"since"`
 	// Priority is the highest of them; nil: it could not be told.
 	Priority *int32 `json:"priority,omitempty"`
+	// Placed: they have their nodes, and are not begun there.
+	Placed bool `json:"placed,omitempty"`
 }
 
 // AtLeast says whether some of them may be of so high a priority: one that nobody can tell may

@@ -44,6 +44,17 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 	return f
 }
 
+// Unprepared are those of the pods with a node whose devices are not prepared.
+func Unprepared(unstarted []*corev1.Pod) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range unstarted {
+		if reason, _ := incident.Hindrance(p); reason == incident.FailedPrepare {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Unserved is the version of a kubelet that asks for claims in a version of their API that the
 // API server does not have: that is how a server says that it knows no such path, where a
 // claim that is missing is "not found". A kubelet older than the server asks for a beta
@@ -76,12 +87,8 @@ func unpreparedBy(says string) string {
 
 // unpreparedSays is what the kubelet's event says of the pod.
 func unpreparedSays(p *corev1.Pod) string {
-	for _, k := range p.Status.Conditions {
-		if k.Type == corev1.PodReadyToStartContainers && k.Reason == incident.FailedPrepare {
-			return strings.Join(strings.Fields(k.Message), " ")
-		}
-	}
-	return ""
+	_, says := incident.Hindrance(p)
+	return strings.Join(strings.Fields(says), " ")
 }
 
 // using claims that a pod uses a claim: by the claim where that is reserved for it, else by the pod.

@@ -20,10 +20,11 @@ var reporters = map[string][]string{
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},
 	// Pods that the container runtime does not start, or whose volumes are not there
-	// (pkg/kubelet/events), and the upgrade of a node's driver (gpu-operator
+	// (pkg/kubelet/events, pkg/controller/volume/attachdetach), and the upgrade of a node's driver (gpu-operator
 	// cmd/gpu-operator/main.go).
 	"FailedCreatePodSandBox": {"kubelet"},
 	"FailedMount":            {"kubelet"},
+	"FailedAttachVolume":     {"attachdetach-controller"},
 	"GPUDriverUpgrade":       {"nvidia-gpu-operator"},
 	// What autoscalers do about a pod.
 	"TriggeredScaleUp":  {"cluster-autoscaler"},

@@ -85,6 +85,8 @@ func TestWanted(t *testing.T) {
 		"a sandbox that does not start":     {by("FailedCreatePodSandBox", "kubelet"), true},
 		"as if one":                         {by("FailedCreatePodSandBox", "evil"), false},
 		"a volume that is not there":        {by("FailedMount", "kubelet"), true},
+		"a volume that is elsewhere":        {by("FailedAttachVolume", "attachdetach-controller"), true},
+		"as if it were":                     {by("FailedAttachVolume", "kubelet"), false},
 		"a driver's upgrade":                {by("GPUDriverUpgrade", "nvidia-gpu-operator"), true},
 		"an autoscaler that helps":          {by("TriggeredScaleUp", "cluster-autoscaler"), true},
 		"an autoscaler that does not":       {by("NotTriggerScaleUp", "cluster-autoscaler"), true},

@@ -115,13 +115,8 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 		return "", since, false
 	}
 	if pod.Spec.NodeName != "" {
-		unprepared := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReadyToStartContainers && c.Reason == FailedPrepare
-		})
-		if !unprepared {
-			return "", since, false
-		}
-		return FailedPrepare, since, true
+		reason, _ = Hindrance(pod)
+		return reason, since, reason != ""
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -122,7 +122,7 @@ const hasItsNode = "not asked for: the pod has its node"
 
 // placed says whether what waits has been given its nodes, and its kubelet is what it waits for.
 func placed(d diagnosis.Diagnosis) bool {
-	return len(d.Causes) > 0 && d.Causes[0].ID == diagnosis.DRAPrepareFailed
+	return d.Pods.Placed
 }
 
 // groupRow tells of a cause that was told before without its evidence.

@@ -95,32 +95,44 @@ func TestUnpreparedBesideWaiting(t *testing.T) {
 	}
 }
 
-// The kubelet's event alone makes an incident of a bound pod, on a real API server;
-// that the pod runs resolves it.
-func TestPrepareFailsLive(t *testing.T) {
-	needsControlPlane(t)
-	st, err := dump.Read([]string{filepath.Join(scenarios, "DRAPrepareFailed")}, nil)
-	must(t, err)
-	c := start(t, controlplane.Extras{})
-	r := &replay{c: c, st: st, shift: time.Since(st.Now)}
-	h := listen(t, c)
-	r.make(t)
-	id := incident.ID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: "train"}, map[string]string{})
-	controlplane.Eventually(t, 20*time.Second, "the watcher tells it", func() (bool, string) {
-		i, ok := h.last(id)
-		return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == incident.FailedPrepare, fmt.Sprintf("%+v", i)
-	})
-	pods := c.Client().CoreV1().Pods("ml")
-	p, err := pods.Get(t.Context(), "train", metav1.GetOptions{})
-	must(t, err)
-	p.Status.Phase = corev1.PodRunning
-	_, err = pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
-	must(t, err)
-	controlplane.Eventually(t, 20*time.Second, "it is resolved", func() (bool, string) {
-		i, ok := h.last(id)
-		return ok && i.Resolved, fmt.Sprintf("%+v", i)
-	})
-	if code, out, errs := call(t, "why", "-A", "--kubeconfig", c.Kubeconfig()); code != 0 || strings.TrimSpace(out) != "" || !strings.Contains(errs, "Nothing waits") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
+// What a kubelet says alone makes an incident of a bound pod, on a real API server, be it in an event or in
+// the state of a container; that the pod runs resolves it.
+func TestPodsThatAreNotBegunLive(t *testing.T) {
+	gpu := map[string]string{"nvidia.com/gpu": "1"}
+	for scenario, k := range map[string]struct {
+		pod, reason string
+		asks        map[string]string
+	}{
+		"DRAPrepareFailed":                        {"train", incident.FailedPrepare, map[string]string{}},
+		"RuntimeNotConfigured-pod-of-a-user":      {"bench", incident.FailedSandbox, gpu},
+		"RuntimeNotConfigured-cdi-device-unknown": {"example", incident.FailedContainer, gpu},
+	} {
+		t.Run(scenario, func(t *testing.T) {
+			needsControlPlane(t)
+			st, err := dump.Read([]string{filepath.Join(scenarios, scenario)}, nil)
+			must(t, err)
+			c := start(t, controlplane.Extras{})
+			r := &replay{c: c, st: st, shift: time.Since(st.Now)}
+			h := listen(t, c)
+			r.make(t)
+			id := incident.ID(incident.Ref{Kind: "Pod", Namespace: "ml", Name: k.pod}, k.asks)
+			controlplane.Eventually(t, 20*time.Second, "the watcher tells it", func() (bool, string) {
+				i, ok := h.last(id)
+				return ok && !i.Resolved && i.Waiting == 1 && len(i.Pods) == 1 && i.Pods[0].Reason == k.reason, fmt.Sprintf("%+v", i)
+			})
+			pods := c.Client().CoreV1().Pods("ml")
+			p, err := pods.Get(t.Context(), k.pod, metav1.GetOptions{})
+			must(t, err)
+			p.Status.Phase = corev1.PodRunning
+			_, err = pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
+			must(t, err)
+			controlplane.Eventually(t, 20*time.Second, "it is resolved", func() (bool, string) {
+				i, ok := h.last(id)
+				return ok && i.Resolved, fmt.Sprintf("%+v", i)
+			})
+			if code, out, errs := call(t, "why", "-A", "--kubeconfig", c.Kubeconfig()); code != 0 || strings.TrimSpace(out) != "" || !strings.Contains(errs, "Nothing waits") {
+				t.Errorf("exit %d: %s%s", code, out, errs)
+			}
+		})
 	}
 }

@@ -55,7 +55,7 @@ var house = map[string][]string{
 	"rca/stack/homes":       {"rca/view"},
 	"rca/terms":             {"rca/evict", "rca/view", "rca/scaling", "rca/diagnosis"},
 	"rca/layouts":           {"rca/view", "rca/diagnosis", "rca/placement", "nodeprobe"},
-	"rca/kubelet":           {"rca/view", "rca/diagnosis", "watcher/incident"},
+	"rca/kubelet":           {"rca/view", "rca/diagnosis", "watcher/incident", "rca/stack/homes"},
 	"rca/gangs":             {"rca/terms", "rca/evict", "rca/view", "rca/diagnosis", "rca/whatif", "watcher/incident"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/queues", "rca/growth", "rca/terms", "rca/layouts", "rca/kubelet", "rca/gangs", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe", "rca/upkeep"},
 	"rca/edit":              {"rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},

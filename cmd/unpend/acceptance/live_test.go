@@ -86,6 +86,13 @@ func job(profile, cpu string) func(*testing.T, *controlplane.ControlPlane) {
 		if _, err := c.Client().BatchV1().Jobs("default").Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
+		controlplane.Eventually(t, time.Minute, "the scheduler has refused the pod of the Job", func() (bool, string) {
+			pods, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name})
+			must(t, err)
+			return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool {
+				return slices.ContainsFunc(p.Status.Conditions, func(k corev1.PodCondition) bool { return k.Reason == corev1.PodReasonUnschedulable })
+			}), fmt.Sprintf("%d pods", len(pods.Items))
+		})
 	}
 }
 

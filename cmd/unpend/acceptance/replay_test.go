@@ -218,6 +218,12 @@ func (r *replay) make(t *testing.T) {
 		ctx := context.WithoutCancel(t.Context())
 		t.Cleanup(func() { must(t, classes.Delete(ctx, k.Name, metav1.DeleteOptions{})) })
 	}
+	for _, k := range r.st.RuntimeClasses {
+		ctx, runtimes := context.WithoutCancel(t.Context()), r.c.Client().NodeV1().RuntimeClasses()
+		_, err := runtimes.Create(ctx, strip(k.DeepCopy()), metav1.CreateOptions{})
+		must(t, err)
+		t.Cleanup(func() { must(t, runtimes.Delete(ctx, k.Name, metav1.DeleteOptions{})) })
+	}
 	for _, n := range r.st.Nodes {
 		r.node(t, n)
 	}
@@ -367,6 +373,9 @@ func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 				if c.Type == corev1.PodScheduled { // what the scheduler says when it binds a pod
 					made.Status.Conditions = append(made.Status.Conditions, c)
 				}
+			}
+			if status.Phase == corev1.PodPending { // what its kubelet says of containers that it cannot begin
+				made.Status.ContainerStatuses = status.ContainerStatuses
 			}
 			made, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 			return err == nil, fmt.Sprint(err)

@@ -1,0 +1,165 @@
+package kubelet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// stoppedIn is pod a/w on node n, which is not begun for a reason.
+func stoppedIn(w *rcatest.World, reason, says string) []*corev1.Pod {
+	node(w)
+	p := w.Wait
+	p.Spec.NodeName = "n"
+	w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+	if incident.Hinders(reason) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Reason: reason, Message: says}}
+	} else {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: says}}}}
+	}
+	return []*corev1.Pod{p}
+}
+
+func claimOf(w *rcatest.World, volume string) {
+	w.Wait.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "model"}}}}
+	w.PVCs = append(w.PVCs, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "model"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}})
+}
+
+// userOn is another pod that uses the claim.
+func userOn(w *rcatest.World, name, on string, phase corev1.PodPhase, made, hash string) {
+	yes := true
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"pod-template-hash": hash}, OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: made + "-" + hash, Controller: &yes}}},
+		Spec: corev1.PodSpec{NodeName: on, Volumes: w.Wait.Spec.Volumes}, Status: corev1.PodStatus{Phase: phase}}
+	w.Pods = append(w.Pods, p)
+}
+
+// csiPlugin is the DaemonSet that registers a driver, and taints node n.
+func csiPlugin(w *rcatest.World, tolerations ...corev1.Toleration) *appsv1.DaemonSet {
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "plugin"}, Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Tolerations: tolerations,
+		Containers: []corev1.Container{{Name: "registrar", Args: []string{"--v=2", "--kubelet-registration-path=/var/lib/kubelet/plugins/d.example/csi.sock"}}}}}}}
+	w.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}, {Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
+	w.DaemonSets = append(w.DaemonSets, d)
+	return d
+}
+
+// What stops a pod on its node is told by the words of who says it, and by the objects that they
+// name; each has its cause and what a person does about it.
+func TestStopOf(t *testing.T) {
+	const (
+		noRuntime = `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox runtime: no runtime for "nvidia" is configured`
+		multi     = `Multi-Attach error for volume "pv-1" Volume is already used by pod(s) old`
+		away      = "MountVolume.MountDevice failed for volume \"pv-1\" : driver name d.example not found in the list of registered CSI drivers"
+		cdi       = "failed to create containerd container: CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=0"
+	)
+	named := func(handler string) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			name := "mine"
+			w.Wait.Spec.RuntimeClassName = &name
+			w.RuntimeClasses = append(w.RuntimeClasses, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Handler: "x"}, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Handler: handler})
+		}
+	}
+	with := func(edits ...func(*rcatest.World)) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			claimOf(w, "pv-1")
+			for _, edit := range edits {
+				edit(w)
+			}
+		}
+	}
+	user := func(name, on string, phase corev1.PodPhase) func(*rcatest.World) {
+		return func(w *rcatest.World) { userOn(w, name, on, phase, "serve", "1") }
+	}
+	for name, c := range map[string]struct {
+		reason, says string
+		edit         func(*rcatest.World)
+		want         string // cause, kind, what is said without its quote, title
+		has          string // in its commands, or evidence
+	}{
+		"no runtime":                  {incident.FailedSandbox, noRuntime, nil, `RuntimeNotConfigured RepairDeviceStack: the container runtime of n has no handler "nvidia", which the pod asks for | configure NVIDIA's runtime on n, as handler "nvidia"`, "nvidia-ctk runtime configure --runtime=containerd"},
+		"no runtime of its class":     {incident.FailedSandbox, noRuntime, named("nvidia"), `RuntimeNotConfigured RepairDeviceStack: the container runtime of n has no handler "nvidia", which RuntimeClass mine names | configure NVIDIA's runtime on n, as handler "nvidia"`, "handler: nvidia"},
+		"in CRI-O's words":            {incident.FailedSandbox, `failed to find runtime handler nvidia from runtime list map[runc:0x1]`, nil, `RuntimeNotConfigured RepairDeviceStack: the container runtime of n has no handler "nvidia", which the pod asks for | configure NVIDIA's runtime on n, as handler "nvidia"`, ""},
+		"another runtime":             {incident.FailedSandbox, `no runtime for "kata-qemu" is configured`, nil, `RuntimeNotConfigured RepairDeviceStack: the container runtime of n has no handler "kata-qemu", which the pod asks for | configure a runtime on n with handler "kata-qemu", or name a RuntimeClass that it has`, "kubectl get runtimeclasses"},
+		"no network":                  {incident.FailedSandbox, `(combined from similar events): Failed to create pod sandbox: rpc error: code = Unknown desc = no network`, nil, `Unknown Manual: it has its node: the kubelet of n cannot begin its sandbox | see on n why the kubelet cannot begin its sandbox: no network`, "FailedCreatePodSandBox: Failed to create pod sandbox"},
+		"a CDI device":                {incident.FailedContainer, cdi, nil, `RuntimeNotConfigured RepairDeviceStack: the container runtime of n knows no CDI device nvidia.com/gpu=0: no specification on the machine describes it | have CDI's specification of its GPUs written on n`, "nvidia-ctk cdi generate"},
+		"the driver":                  {incident.FailedRun, "nvidia-container-cli: initialization error: nvml error: driver not loaded", nil, `DriverNotReady RepairDeviceStack: NVIDIA's driver does not answer the container runtime of n | have NVIDIA's driver of n answer again`, "lsmod"},
+		"NVIDIA's runtime":            {incident.FailedRun, "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8", nil, `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime fails on n | mend NVIDIA's container runtime on n`, ""},
+		"another container's trouble": {incident.FailedContainer, "no such user", nil, `Unknown Manual: it has its node: the kubelet of n cannot begin its container | see on n why the kubelet cannot begin its container: no such user`, "c: CreateContainerError: no such user"},
+		"attached to a node":          {incident.FailedAttach, multi, with(), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, "out-of-service"},
+		"used on another":             {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | end a/old on m, which has volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "delete pod old"},
+		"used by its predecessor": {incident.FailedAttach, multi, with(func(w *rcatest.World) {
+			yes := true
+			w.Wait.Labels, w.Wait.OwnerReferences = map[string]string{"pod-template-hash": "2"}, []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "serve-2", Controller: &yes}}
+		}, user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | end a/old on m, which has volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own: a rollout that begins the new pod first never ends with such a volume`, "type: Recreate"},
+		"who used it has ended":   {incident.FailedAttach, multi, with(user("old", "m", corev1.PodSucceeded)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, ""},
+		"who uses it is here too": {incident.FailedAttach, multi, with(user("old", "n", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, ""},
+		"claims not read":         {incident.FailedAttach, multi, nil, `VolumeConflict Manual: it has its node n, and volume pv-1 is attached to another, as it may be to one at a time | have the node that has volume pv-1 give it back`, ""},
+		"no ConfigMap":            {incident.FailedMount, `MountVolume.SetUp failed for volume "conf" : configmap "settings" not found`, nil, `VolumeConflict Manual: it has its node, and its volume conf is made from ConfigMap settings, which is not there | make ConfigMap settings in namespace a, which volume conf of the pod names`, "get configmaps"},
+		"no Secret":               {incident.FailedMount, `MountVolume.SetUp failed for volume "key" : references non-optional: secrets "token" not found`, nil, `VolumeConflict Manual: it has its node, and its volume key is made from Secret token, which is not there | make Secret token in namespace a, which volume key of the pod names`, "get secrets"},
+		"another mount":           {incident.FailedMount, `MountVolume.SetUp failed for volume "nfs" : exit status 32`, nil, `VolumeConflict Manual: it has its node, and the kubelet of n cannot mount its volumes | see why n cannot mount the pod's volume: MountVolume.SetUp failed for volume "nfs" : exit status 32`, "describe pod w"},
+		"no driver":               {incident.FailedMount, away, nil, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | have the node plugin of d.example run on n`, "get daemonsets -A"},
+		"its driver is kept off":  {incident.FailedMount, away, func(w *rcatest.World) { csiPlugin(w) }, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n: DaemonSet s/plugin does not tolerate its taint gpu=yes:NoSchedule | have DaemonSet s/plugin, the node plugin of d.example, tolerate gpu=yes:NoSchedule of n`, `"path":"/spec/template/spec/tolerations","value":[{"key":"gpu"`},
+		"and tolerates others": {incident.FailedMount, away, func(w *rcatest.World) {
+			csiPlugin(w, corev1.Toleration{Key: "other", Operator: corev1.TolerationOpExists})
+		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n: DaemonSet s/plugin does not tolerate its taint gpu=yes:NoSchedule | have DaemonSet s/plugin, the node plugin of d.example, tolerate gpu=yes:NoSchedule of n`, `"path":"/spec/template/spec/tolerations/-","value":{"key":"gpu"`},
+		"its driver tolerates all": {incident.FailedMount, away, func(w *rcatest.World) { csiPlugin(w, corev1.Toleration{Operator: corev1.TolerationOpExists}) }, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | see why s/plugin, the node plugin of d.example, is not registered on n`, "its nodeSelector and affinity"},
+		"its driver is there": {incident.FailedMount, away, func(w *rcatest.World) {
+			csiPlugin(w)
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "plugin-x", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "plugin"}}}, Spec: corev1.PodSpec{NodeName: "n"}})
+		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | see why s/plugin, the node plugin of d.example, is not registered on n`, "logs plugin-x"},
+		"others register here": {incident.FailedMount, away, func(w *rcatest.World) {
+			w.CSINodes = append(w.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "e.example"}}}})
+		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | have the node plugin of d.example run on n`, "has no driver d.example"},
+		"devices of claims": {incident.FailedPrepare, "no such GPU", nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rcatest.NewWorld()
+			pods := stoppedIn(w, c.reason, c.says)
+			if c.edit != nil {
+				c.edit(w)
+			}
+			got, all := "", ""
+			if s := StopOf(view.New(w.State), pods); s != nil {
+				says, quote, _ := strings.Cut(s.Says, "; it said: ")
+				got = fmt.Sprintf("%s %s: %s | %s", s.Cause, s.Kind, says, s.Title)
+				all = strings.Join(s.Commands, "\n") + fmt.Sprint(s.Evidence)
+				if quote == "" || s.Unproven == "" || s.Words == "" || len(s.Words) > 35 || s.Certainty != "proven" {
+					t.Errorf("quote %q, unproven %q, headline %q, %s", quote, s.Unproven, s.Words, s.Certainty)
+				}
+			}
+			if got != c.want || !strings.Contains(all, c.has) {
+				t.Errorf("got  %s\nwant %s\n%s", got, c.want, all)
+			}
+		})
+	}
+}
+
+// Each of the pods is told that has the reason of the first; who has pods whose devices are not prepared hears of them
+// elsewhere.
+func TestStopOfMany(t *testing.T) {
+	w := rcatest.NewWorld()
+	pods := stoppedIn(w, incident.FailedMount, "no")
+	second, third := pods[0].DeepCopy(), pods[0].DeepCopy()
+	second.Name, third.Name = "x", "y"
+	third.Status.Conditions[0].Reason = incident.FailedPrepare
+	s := StopOf(view.New(w.State), []*corev1.Pod{third, pods[0], second})
+	var refs []string
+	for _, e := range s.Evidence {
+		refs = append(refs, e.Ref)
+	}
+	if got := strings.Join(refs, " "); got != "Pod/a/x Pod/a/x Pod/a/w Pod/a/w" {
+		t.Error(got)
+	}
+	if got := Unprepared([]*corev1.Pod{third, pods[0], second}); len(got) != 1 || got[0] != third {
+		t.Errorf("%d are not prepared", len(got))
+	}
+}

@@ -1,0 +1,174 @@
+package incident
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What keeps a pod from beginning on the node that it has: it is Pending, and no condition
+// tells of it. The first four are reasons of Events (pkg/kubelet/events/event.go and
+// pkg/controller/volume, 1.30 to 1.37), the others those of a container that waits
+// (pkg/kubelet/kuberuntime/kuberuntime_container.go).
+const (
+	FailedPrepare = "FailedPrepareDynamicResources" // the devices of its claims
+	FailedSandbox = "FailedCreatePodSandBox"
+	FailedMount   = "FailedMount"
+	FailedAttach  = "FailedAttachVolume"
+
+	FailedContainer = "CreateContainerError"
+	FailedRun       = "RunContainerError"
+)
+
+// hindrances are, by reason, who writes such Events.
+var hindrances = map[string]string{
+	FailedPrepare: "kubelet", FailedSandbox: "kubelet", FailedMount: "kubelet", FailedAttach: "attachdetach-controller",
+}
+
+// Hinders says whether Events of that reason tell what keeps a pod from beginning on its node.
+func Hinders(reason string) bool { return hindrances[reason] != "" }
+
+// Unstarted says whether a pod that waits for that reason has its node, and is not begun there.
+func Unstarted(reason string) bool {
+	return Hinders(reason) || reason == FailedContainer || reason == FailedRun
+}
+
+// settles is how long the kubelet may say of a pod that its sandbox or its volumes fail before
+// that is more than what a node that has just come says, too: drivers of the network and of
+// volumes register within it. The kubelet itself waits for volumes so long before it says that they
+// do not come (pkg/kubelet/volumemanager, podAttachAndMountTimeout: 2 min 3 s).
+const settles = 2 * time.Minute
+
+// WithKubelet is the pods as Events complete them: the condition PodReadyToStartContainers,
+// which the kubelet leaves without a reason, says why of a pod that it cannot begin.
+// Such a pod is a copy; nobody else is.
+func WithKubelet(pods []*corev1.Pod, events []*corev1.Event) []*corev1.Pod {
+	said := map[Ref][]*corev1.Event{}
+	for _, e := range events {
+		if o := e.InvolvedObject; o.Kind == "Pod" && Hinders(e.Reason) && by(e, hindrances[e.Reason]) {
+			ref := Ref{o.Kind, o.Namespace, o.Name}
+			said[ref] = append(said[ref], e)
+		}
+	}
+	if len(said) == 0 {
+		return pods
+	}
+	out := slices.Clone(pods)
+	for i, p := range out {
+		if of := said[Ref{"Pod", p.Namespace, p.Name}]; len(of) > 0 && Starting(p) {
+			if e := hindrance(p, of); e != nil {
+				out[i] = hindered(p, e)
+			}
+		}
+	}
+	return out
+}
+
+// by says whether an event is somebody's: in a dump written by hand nobody may be named.
+func by(e *corev1.Event, who string) bool {
+	return e.Source.Component == who || e.ReportingController == who || e.Source.Component == "" && e.ReportingController == ""
+}
+
+// hindrance is the event that tells what keeps a pod from beginning: the newest one, but that volumes did
+// not come in time says less than why they did not. Nil where none does, or not for long enough.
+func hindrance(p *corev1.Pod, events []*corev1.Event) *corev1.Event {
+	own := slices.DeleteFunc(slices.Clone(events), func(e *corev1.Event) bool {
+		return e.InvolvedObject.UID != "" && e.InvolvedObject.UID != p.UID
+	})
+	if len(own) == 0 {
+		return nil
+	}
+	slices.SortFunc(own, func(a, b *corev1.Event) int {
+		return cmp.Or(seen(b).Compare(seen(a)), cmp.Compare(a.Message, b.Message))
+	})
+	e := own[0]
+	if at := seen(e); e.Reason != FailedPrepare && !at.IsZero() && at.Sub(placed(p)) < settles {
+		return nil
+	}
+	if e.Reason == FailedMount && outOfTime(e) {
+		if i := slices.IndexFunc(own, func(o *corev1.Event) bool {
+			return o.Reason == FailedAttach || o.Reason == FailedMount && !outOfTime(o)
+		}); i >= 0 {
+			e = own[i]
+		}
+	}
+	return e
+}
+
+// outOfTime: the volumes did not come, whatever the reason (pkg/kubelet/kubelet.go, SyncPod).
+func outOfTime(e *corev1.Event) bool {
+	return strings.HasPrefix(e.Message, "Unable to attach or mount volumes")
+}
+
+// placed is when the pod was given its node, as far as it says.
+func placed(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
+}
+
+// Starting says whether a pod that asks for devices has a node, and no sandbox there yet:
+// devices are prepared and volumes mounted before one is made (kuberuntime_manager.go, SyncPod).
+func Starting(p *corev1.Pod) bool {
+	if p.Spec.NodeName == "" || p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodPending && p.Status.Phase != "" {
+		return false
+	}
+	if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionTrue
+	}) {
+		return false
+	}
+	return asksDevices(p)
+}
+
+// asksDevices says whether a pod asks for what drivers announce: by a claim, or as an extended resource.
+func asksDevices(p *corev1.Pod) bool {
+	if len(p.Spec.ResourceClaims) > 0 || p.Status.ExtendedResourceClaimStatus != nil {
+		return true
+	}
+	for name, q := range Requests(p) {
+		if domain, _, ok := strings.Cut(name, "/"); ok && q != "0" && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") {
+			return true
+		}
+	}
+	return false
+}
+
+func hindered(p *corev1.Pod, e *corev1.Event) *corev1.Pod {
+	p = p.DeepCopy()
+	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReadyToStartContainers })
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse, Reason: e.Reason, Message: e.Message})
+	return p
+}
+
+// Hindrance is what keeps a pod from beginning on its node, as WithKubelet has completed it: the reason, and
+// the words of who says it. Empty where nothing is known to.
+func Hindrance(p *corev1.Pod) (reason, says string) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReadyToStartContainers && Hinders(c.Reason) {
+			return c.Reason, c.Message
+		}
+	}
+	if s := FailingContainer(p.Status); s != nil && asksDevices(p) {
+		return s.State.Waiting.Reason, s.State.Waiting.Message
+	}
+	return "", ""
+}
+
+// FailingContainer is the first container that the runtime cannot make or start; nil for none.
+func FailingContainer(s corev1.PodStatus) *corev1.ContainerStatus {
+	for _, of := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range of {
+			if w := of[i].State.Waiting; w != nil && (w.Reason == FailedContainer || w.Reason == FailedRun) {
+				return &of[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package incident
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/watcher/incident/incidenttest"
+)
+
+// The kubelet's event has a pod wait that has its node, a claim and no sandbox; no
+// other pod, and no event of anybody else's.
+func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  func(p *corev1.Pod, e *corev1.Event)
+		waits bool
+	}{
+		"as it is":                {func(*corev1.Pod, *corev1.Event) {}, true},
+		"a dump without a source": {func(_ *corev1.Pod, e *corev1.Event) { e.Source = corev1.EventSource{} }, true},
+		"a dump without uids":     {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.UID = "" }, true},
+		"the new API's event": {func(_ *corev1.Pod, e *corev1.Event) {
+			e.Source, e.ReportingController = corev1.EventSource{}, "kubelet"
+		}, true},
+		"an extended resource": {func(p *corev1.Pod, _ *corev1.Event) {
+			p.Spec.ResourceClaims, p.Status.ExtendedResourceClaimStatus = nil, &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}
+		}, true},
+		"without conditions": {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions = nil }, true},
+		"it runs":            {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Phase = corev1.PodRunning }, false},
+		"it has a sandbox":   {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
+		"it is being deleted": {func(p *corev1.Pod, _ *corev1.Event) {
+			at := metav1.NewTime(incidenttest.Start)
+			p.DeletionTimestamp = &at
+		}, false},
+		"no claims":                 {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.ResourceClaims = nil }, false},
+		"another reason":            {func(_ *corev1.Pod, e *corev1.Event) { e.Reason = "BackOff" }, false},
+		"another pod of its name":   {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.UID = "former" }, false},
+		"another pod":               {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Name = "other" }, false},
+		"another namespace":         {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Namespace = "other" }, false},
+		"somebody else's words":     {func(_ *corev1.Pod, e *corev1.Event) { e.Source.Component = "chaos" }, false},
+		"it waits for a node again": {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.NodeName = "" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := incidenttest.StartingPod("train")
+			e := incidenttest.UnpreparedEvent(p)
+			c.edit(p, e)
+			before := p.DeepCopy()
+			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}), incidenttest.Owners{}.Find)
+			if !reflect.DeepEqual(p, before) {
+				t.Errorf("the pod given was changed: %+v", p)
+			}
+			if len(got) != 0 != c.waits {
+				t.Fatalf("incidents %+v", got)
+			}
+			if c.waits && p.Spec.NodeName != "" && (got[0].Waiting != 1 || !reflect.DeepEqual(got[0].Pods, []PodRef{{"train", "u-train", FailedPrepare}}) || !got[0].Since.Equal(incidenttest.Start)) {
+				t.Errorf("got %+v", got[0])
+			}
+		})
+	}
+}
+
+// What a kubelet says of sandboxes and volumes passes by itself on a node that has just come: who asks for devices
+// waits when it is still said two minutes after it was given the node, and for the word that says most.
+func TestWhoIsNotBegunWaits(t *testing.T) {
+	const (
+		attach = "Multi-Attach error for volume \"v\""
+		mount  = "MountVolume.SetUp failed for volume \"v\" : no"
+		late   = "Unable to attach or mount volumes: unmounted volumes=[v]: timed out waiting for the condition"
+	)
+	type said struct {
+		after             time.Duration
+		reason, by, words string
+	}
+	gpu := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+	for name, c := range map[string]struct {
+		asks   corev1.ResourceList
+		events []said
+		want   string // reason and words; empty: it does not wait
+	}{
+		"a sandbox":                      {gpu, []said{{2 * time.Minute, FailedSandbox, "kubelet", "no runtime"}}, "FailedCreatePodSandBox no runtime"},
+		"a sandbox a moment before":      {gpu, []said{{2*time.Minute - 1, FailedSandbox, "kubelet", "no runtime"}}, ""},
+		"somebody else's sandbox":        {gpu, []said{{time.Hour, FailedSandbox, "chaos", "no runtime"}}, ""},
+		"no GPU":                         {corev1.ResourceList{"cpu": resource.MustParse("1")}, []said{{time.Hour, FailedSandbox, "kubelet", "no runtime"}}, ""},
+		"no GPU any more":                {corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("0")}, []said{{time.Hour, FailedSandbox, "kubelet", "no runtime"}}, ""},
+		"a resource of Kubernetes' own":  {corev1.ResourceList{"x.kubernetes.io/y": resource.MustParse("1")}, []said{{time.Hour, FailedSandbox, "kubelet", "no runtime"}}, ""},
+		"a volume":                       {gpu, []said{{time.Hour, FailedMount, "kubelet", mount}}, "FailedMount " + mount},
+		"attached elsewhere, and late":   {gpu, []said{{0, FailedAttach, "attachdetach-controller", attach}, {2 * time.Minute, FailedMount, "kubelet", late}}, "FailedAttachVolume " + attach},
+		"attached elsewhere a while ago": {gpu, []said{{0, FailedAttach, "attachdetach-controller", attach}, {time.Minute, FailedMount, "kubelet", late}}, ""},
+		"why before that it was late":    {gpu, []said{{time.Minute, FailedMount, "kubelet", mount}, {time.Hour, FailedMount, "kubelet", late}}, "FailedMount " + mount},
+		"that it was late alone":         {gpu, []said{{time.Minute, FailedSandbox, "kubelet", "no"}, {time.Hour, FailedMount, "kubelet", late}}, "FailedMount " + late},
+		"the volume came":                {gpu, []said{{time.Minute, FailedAttach, "attachdetach-controller", attach}, {time.Hour, FailedSandbox, "kubelet", "no"}}, "FailedCreatePodSandBox no"},
+		"attached by a kubelet":          {gpu, []said{{time.Hour, FailedAttach, "kubelet", attach}}, ""},
+		"nobody says anything":           {gpu, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := incidenttest.StartingPod("train")
+			p.Spec.ResourceClaims, p.Spec.Containers[0].Resources.Limits = nil, c.asks
+			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(incidenttest.Start.Add(time.Minute))
+			var events []*corev1.Event
+			for _, s := range c.events {
+				e := incidenttest.UnpreparedEvent(p)
+				e.Reason, e.Source.Component, e.Message, e.LastTimestamp = s.reason, s.by, s.words, metav1.NewTime(incidenttest.Start.Add(time.Minute+s.after))
+				events = append(events, e)
+			}
+			reason, says := Hindrance(WithKubelet([]*corev1.Pod{p}, events)[0])
+			if got := strings.TrimSpace(reason + " " + says); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := len(Group(WithKubelet([]*corev1.Pod{p}, events), incidenttest.Owners{}.Find)); got != 0 != (c.want != "") {
+				t.Errorf("%d incidents", got)
+			}
+		})
+	}
+}
+
+// A container that the runtime cannot make has its pod wait, though its sandbox is there; one that
+// ran, or whose image does not come, does not.
+func TestWhoseContainerIsNotMadeWaits(t *testing.T) {
+	for reason, waits := range map[string]bool{FailedContainer: true, FailedRun: true, "ImagePullBackOff": false, "CrashLoopBackOff": false, "ContainerCreating": false} {
+		for _, gpu := range []bool{true, false} {
+			p := incidenttest.StartingPod("train")
+			p.Spec.ResourceClaims, p.Status.Conditions[1].Status = nil, corev1.ConditionTrue
+			if gpu {
+				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+			}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "side"}, {Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "no CDI"}}}}
+			got, _, ok := Waiting(p)
+			if want := waits && gpu; ok != want || ok && got != reason {
+				t.Errorf("%s, GPU %v: waits %v for %q", reason, gpu, ok, got)
+			}
+		}
+	}
+}
