@@ -30,15 +30,27 @@ func stoppedIn(w *rcatest.World, reason, says string) []*corev1.Pod {
 	return []*corev1.Pod{p}
 }
 
+// claimOf has the pod use a claim, beside others who use others.
 func claimOf(w *rcatest.World, volume string) {
-	w.Wait.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "model"}}}}
-	w.PVCs = append(w.PVCs, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "model"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}})
+	using := func(claim string) []corev1.Volume {
+		return []corev1.Volume{{Name: "scratch"}, {Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+	}
+	claim := func(ns, name, volume string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}}
+	}
+	pod := func(ns, name, on, uses string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: corev1.PodSpec{NodeName: on, Volumes: using(uses)}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	}
+	w.Wait.Spec.Volumes = using("model")
+	w.PVCs = append(w.PVCs, claim("b", "model", volume), claim("a", "aside", volume), claim("a", "model", "pv-of-it"), claim("a", "model", volume))
+	w.Pods = append(w.Pods, pod("b", "a1", "m", "model"), pod("a", "a2", "", "model"), pod("a", "a3", "m", "aside"))
 }
 
 // userOn is another pod that uses the claim.
 func userOn(w *rcatest.World, name, on string, phase corev1.PodPhase, made, hash string) {
 	yes := true
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"pod-template-hash": hash}, OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: made + "-" + hash, Controller: &yes}}},
+	owners := []metav1.OwnerReference{{Kind: "Notebook", Name: "x"}, {Kind: "ReplicaSet", Name: made + "-" + hash, Controller: &yes}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"pod-template-hash": hash}, OwnerReferences: owners},
 		Spec: corev1.PodSpec{NodeName: on, Volumes: w.Wait.Spec.Volumes}, Status: corev1.PodStatus{Phase: phase}}
 	w.Pods = append(w.Pods, p)
 }
@@ -49,6 +61,9 @@ func csiPlugin(w *rcatest.World, tolerations ...corev1.Toleration) *appsv1.Daemo
 		Containers: []corev1.Container{{Name: "registrar", Args: []string{"--v=2", "--kubelet-registration-path=/var/lib/kubelet/plugins/d.example/csi.sock"}}}}}}}
 	w.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}, {Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
 	w.DaemonSets = append(w.DaemonSets, d)
+	for _, of := range [][3]string{{"s", "ReplicaSet", "plugin"}, {"s", "DaemonSet", "another"}, {"t", "DaemonSet", "plugin"}} {
+		w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of[0], Name: of[1] + of[2], OwnerReferences: []metav1.OwnerReference{{Kind: of[1], Name: of[2]}}}, Spec: corev1.PodSpec{NodeName: "n"}})
+	}
 	return d
 }
 
@@ -98,7 +113,8 @@ func TestStopOf(t *testing.T) {
 		"used on another":             {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | end a/old on m, which has volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "delete pod old"},
 		"used by its predecessor": {incident.FailedAttach, multi, with(func(w *rcatest.World) {
 			yes := true
-			w.Wait.Labels, w.Wait.OwnerReferences = map[string]string{"pod-template-hash": "2"}, []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "serve-2", Controller: &yes}}
+			no := false
+			w.Wait.Labels, w.Wait.OwnerReferences = map[string]string{"pod-template-hash": "2"}, []metav1.OwnerReference{{Kind: "Set", Name: "y", Controller: &no}, {Kind: "ReplicaSet", Name: "serve-2", Controller: &yes}}
 		}, user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | end a/old on m, which has volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own: a rollout that begins the new pod first never ends with such a volume`, "type: Recreate"},
 		"who used it has ended":   {incident.FailedAttach, multi, with(user("old", "m", corev1.PodSucceeded)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, ""},
 		"who uses it is here too": {incident.FailedAttach, multi, with(user("old", "n", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, ""},
@@ -150,14 +166,15 @@ func TestStopOfMany(t *testing.T) {
 	pods := stoppedIn(w, incident.FailedMount, "no")
 	second, third := pods[0].DeepCopy(), pods[0].DeepCopy()
 	second.Name, third.Name = "x", "y"
+	second.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: incident.FailedRun, Message: "of a time before"}}}}
 	third.Status.Conditions[0].Reason = incident.FailedPrepare
 	s := StopOf(view.New(w.State), []*corev1.Pod{third, pods[0], second})
 	var refs []string
 	for _, e := range s.Evidence {
 		refs = append(refs, e.Ref)
 	}
-	if got := strings.Join(refs, " "); got != "Pod/a/x Pod/a/x Pod/a/w Pod/a/w" {
-		t.Error(got)
+	if got := strings.Join(refs, " "); got != "Pod/a/x Pod/a/x Pod/a/w Pod/a/w" || s.Evidence[1].Fact != "FailedMount: no" {
+		t.Errorf("%s: %q", got, s.Evidence[1].Fact)
 	}
 	if got := Unprepared([]*corev1.Pod{third, pods[0], second}); len(got) != 1 || got[0] != third {
 		t.Errorf("%d are not prepared", len(got))

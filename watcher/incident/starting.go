@@ -58,10 +58,8 @@ func WithKubelet(pods []*corev1.Pod, events []*corev1.Event) []*corev1.Pod {
 	}
 	out := slices.Clone(pods)
 	for i, p := range out {
-		if of := said[Ref{"Pod", p.Namespace, p.Name}]; len(of) > 0 && Starting(p) {
-			if e := hindrance(p, of); e != nil {
-				out[i] = hindered(p, e)
-			}
+		if e := hindrance(p, said[Ref{"Pod", p.Namespace, p.Name}]); e != nil && Starting(p) {
+			out[i] = hindered(p, e)
 		}
 	}
 	return out

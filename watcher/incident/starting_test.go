@@ -38,6 +38,7 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 		}, false},
 		"no claims":                 {func(p *corev1.Pod, _ *corev1.Event) { p.Spec.ResourceClaims = nil }, false},
 		"another reason":            {func(_ *corev1.Pod, e *corev1.Event) { e.Reason = "BackOff" }, false},
+		"what is no pod":            {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Kind = "ResourceClaim" }, false},
 		"another pod of its name":   {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.UID = "former" }, false},
 		"another pod":               {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Name = "other" }, false},
 		"another namespace":         {func(_ *corev1.Pod, e *corev1.Event) { e.InvolvedObject.Namespace = "other" }, false},
@@ -93,7 +94,9 @@ func TestWhoIsNotBegunWaits(t *testing.T) {
 		"why before that it was late":    {gpu, []said{{time.Minute, FailedMount, "kubelet", mount}, {time.Hour, FailedMount, "kubelet", late}}, "FailedMount " + mount},
 		"that it was late alone":         {gpu, []said{{time.Minute, FailedSandbox, "kubelet", "no"}, {time.Hour, FailedMount, "kubelet", late}}, "FailedMount " + late},
 		"the volume came":                {gpu, []said{{time.Minute, FailedAttach, "attachdetach-controller", attach}, {time.Hour, FailedSandbox, "kubelet", "no"}}, "FailedCreatePodSandBox no"},
+		"another volume since":           {gpu, []said{{0, FailedAttach, "attachdetach-controller", attach}, {time.Hour, FailedMount, "kubelet", mount}}, "FailedMount " + mount},
 		"attached by a kubelet":          {gpu, []said{{time.Hour, FailedAttach, "kubelet", attach}}, ""},
+		"devices, at once":               {gpu, []said{{0, FailedPrepare, "kubelet", "no"}}, "FailedPrepareDynamicResources no"},
 		"nobody says anything":           {gpu, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +117,40 @@ func TestWhoIsNotBegunWaits(t *testing.T) {
 				t.Errorf("%d incidents", got)
 			}
 		})
+	}
+}
+
+// When the pod was given its node its condition says, else when it was made; words without a time are as old as need be.
+func TestSinceWhenAPodHasItsNode(t *testing.T) {
+	late := metav1.NewTime(incidenttest.Start.Add(time.Hour))
+	for name, c := range map[string]struct {
+		placed corev1.PodCondition
+		said   metav1.Time
+		waits  bool
+	}{
+		"long before":           {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(incidenttest.Start)}, late, true},
+		"a moment before":       {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: late}, late, false},
+		"no time in it":         {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, late, true},
+		"another condition":     {corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: late}, late, true},
+		"it was refused before": {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, LastTransitionTime: late}, late, true},
+		"words without a time":  {corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: late}, metav1.Time{}, true},
+	} {
+		p := incidenttest.StartingPod("train")
+		p.Status.Conditions[0] = c.placed
+		e := incidenttest.UnpreparedEvent(p)
+		e.Reason, e.LastTimestamp = FailedSandbox, c.said
+		if got, _ := Hindrance(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e})[0]); got == FailedSandbox != c.waits {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// These are the reasons of pods that have their node, and no others are.
+func TestUnstarted(t *testing.T) {
+	for reason, want := range map[string]bool{FailedPrepare: true, FailedSandbox: true, FailedMount: true, FailedAttach: true, FailedContainer: true, FailedRun: true, "Unschedulable": false, "NoCondition": false, FailedCreate: false, "": false} {
+		if Unstarted(reason) != want {
+			t.Error(reason)
+		}
 	}
 }
 
