@@ -5,11 +5,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/stack/parts"
 )
 
 // amd is AMD (ROCm/k8s-device-plugin).
 var amd = &maker{
-	whose: "AMD's", has: "has GPUs of AMD's", plug: "AMD's device plugin", plugin: "device plugin of AMD's", is: isAMDPlugin,
+	whose: "AMD's", has: "has GPUs of AMD's", plug: "AMD's device plugin", plugin: parts.AMDPlugin,
 	announces: func(r corev1.ResourceName) bool { return strings.HasPrefix(string(r), "amd.com/") }, devices: isAMDGPU,
 	// Of node feature discovery, with the rules of AMD's operator or by the class of the device
 	// (display, 3D, accelerator).
@@ -24,13 +26,6 @@ var amd = &maker{
 	install: func(node string) []string {
 		return []string{"kubectl create -f https://raw.githubusercontent.com/ROCm/k8s-device-plugin/master/k8s-ds-amdgpu-dp.yaml", "kubectl get deviceconfigs -A -o yaml  # of AMD's GPU operator: spec.selector has to be a label of " + node}
 	},
-}
-
-// isAMDPlugin tells it by its image; its labeller has another name, or a tag of the same.
-func isAMDPlugin(c corev1.Container) bool {
-	image := c.Image[strings.LastIndex(c.Image, "/")+1:]
-	ofAMD := strings.Contains(c.Image, "rocm") || strings.Contains(c.Image, "amd")
-	return ofAMD && strings.HasPrefix(image, "k8s-device-plugin") && !strings.Contains(image, "labeller")
 }
 
 // amdPart is the name of a part of a GPU, or of a whole one, where the plugin names GPUs by how

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -45,14 +46,14 @@ func (s *Stack) first(n *view.Node) *Finding {
 		return f
 	}
 	p := s.pluginOn(n)
-	if p == nil && len(s.sets[plugin]) == 0 {
+	if p == nil && len(s.kit.Sets(parts.Plugin)) == 0 {
 		return s.missing(n)
 	}
-	if p != nil && p.state == "" {
+	if p != nil && p.State == "" {
 		return p.registration()
 	}
 	served := s.serving(n)
-	if served != nil && served.ofOperator() || p != nil && managed(n) {
+	if served != nil && served.OfOperator() || p != nil && managed(n) {
 		for _, link := range []func(*view.Node) *Finding{s.labelled, s.driver, s.toolkit} {
 			if f := link(n); f != nil {
 				return f
@@ -68,7 +69,7 @@ func (s *Stack) first(n *view.Node) *Finding {
 // managed says whether the GPU Operator has labelled the node for its operands.
 func managed(n *view.Node) bool {
 	for key := range n.Labels {
-		if strings.HasPrefix(key, deploys) {
+		if strings.HasPrefix(key, parts.Deploys) {
 			return true
 		}
 	}
@@ -77,12 +78,12 @@ func managed(n *view.Node) bool {
 
 // serving is the device plugin's DaemonSet that is meant for the node: the one that selects
 // it, else the one that least is missing for; nil where there is none.
-func (s *Stack) serving(n *view.Node) *set {
-	var best *set
+func (s *Stack) serving(n *view.Node) *parts.Set {
+	var best *parts.Set
 	least := 0
-	for _, d := range s.sets[plugin] {
-		count := d.misses(n).count()
-		if d.ofOperator() && managed(n) && count > 0 {
+	for _, d := range s.kit.Sets(parts.Plugin) {
+		count := d.Misses(n).Count()
+		if d.OfOperator() && managed(n) && count > 0 {
 			count = 1 // it is the operator's node
 		}
 		if best == nil || count < least {
@@ -102,5 +103,3 @@ func (s *Stack) finding(link Link, state State, cause diagnosis.CauseID, says, r
 }
 
 func podRef(p *corev1.Pod) string { return "Pod/" + p.Namespace + "/" + p.Name }
-
-func (d *set) ref() string { return "DaemonSet/" + d.Namespace + "/" + d.Name }

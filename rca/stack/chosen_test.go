@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/stack/homes"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -87,7 +88,7 @@ func TestLabelsThatAreNotWritten(t *testing.T) {
 				k, v, _ := strings.Cut(label, "=")
 				selector[k] = v
 			}
-			l.sets[driver].Spec.Template.Spec.NodeSelector = selector
+			l.sets[parts.Driver].Spec.Template.Spec.NodeSelector = selector
 		}
 	}
 	with := func(edit func(*lab, *corev1.Node), key, value string) func(*lab, *corev1.Node) {
@@ -127,8 +128,8 @@ func TestToolkitsThatAreNotToldWhereContainerdIs(t *testing.T) {
 	}
 	fails := func(kubelet, runtime string, spec map[string]any, edits ...func(*lab, *corev1.Node)) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", crashes("dial"))
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", crashes("dial"))
 			n.Status.NodeInfo.KubeletVersion, n.Status.NodeInfo.ContainerRuntimeVersion = kubelet, runtime
 			if spec != nil {
 				l.policy(spec)
@@ -169,8 +170,8 @@ func TestWhatTheToolkitIsToldStays(t *testing.T) {
 	} {
 		l := newLab()
 		n := l.gpuNode("n")
-		l.pod(driver, "n", nil)
-		l.pod(toolkit, "n", crashes("dial"))
+		l.pod(parts.Driver, "n", nil)
+		l.pod(parts.Toolkit, "n", crashes("dial"))
 		n.Status.NodeInfo.KubeletVersion = "v1.31.1+k0s"
 		l.policy(map[string]any{"toolkit": map[string]any{"env": env}})
 		w := view.New(l.State)
@@ -187,31 +188,31 @@ func TestDiscoveryThatFails(t *testing.T) {
 		edit func(l *lab, n *corev1.Node)
 		want string
 	}{
-		"it crashes": {func(l *lab, _ *corev1.Node) { l.pod(discovery, "n", crashes("no")) }, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at nfd-worker CrashLoopBackOff (9 restarts; last exit 1: no)"},
+		"it crashes": {func(l *lab, _ *corev1.Node) { l.pod(parts.Discovery, "n", crashes("no")) }, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at nfd-worker CrashLoopBackOff (9 restarts; last exit 1: no)"},
 		"it crashed thrice": {func(l *lab, _ *corev1.Node) {
-			l.pod(discovery, "n", func(p *corev1.Pod) {
+			l.pod(parts.Discovery, "n", func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].RestartCount = false, 3
 			})
 		}, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at nfd-worker running and not ready"},
-		"it runs": {func(l *lab, _ *corev1.Node) { l.pod(discovery, "n", nil) }, ""},
+		"it runs": {func(l *lab, _ *corev1.Node) { l.pod(parts.Discovery, "n", nil) }, ""},
 		"it is not ready": {func(l *lab, _ *corev1.Node) {
-			l.pod(discovery, "n", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false })
+			l.pod(parts.Discovery, "n", func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false })
 		}, ""},
 		"it is not there": {func(*lab, *corev1.Node) {}, ""},
 		"it has looked": {func(l *lab, n *corev1.Node) {
-			l.pod(discovery, "n", crashes("no"))
+			l.pod(parts.Discovery, "n", crashes("no"))
 			n.Labels = map[string]string{nfdLabels + "cpu": "x"}
 		}, ""},
 		"a cloud tells": {func(l *lab, n *corev1.Node) {
-			l.pod(discovery, "n", crashes("no"))
+			l.pod(parts.Discovery, "n", crashes("no"))
 			n.Labels = map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}
 		}, ""},
 		"no plugin waits": {func(l *lab, _ *corev1.Node) {
-			l.pod(discovery, "n", crashes("no"))
+			l.pod(parts.Discovery, "n", crashes("no"))
 			l.DaemonSets = l.DaemonSets[:0]
-			l.DaemonSets = append(l.DaemonSets, l.sets[discovery])
+			l.DaemonSets = append(l.DaemonSets, l.sets[parts.Discovery])
 		}, ""},
-		"pods are unread": {func(l *lab, _ *corev1.Node) { l.pod(discovery, "n", crashes("no")); l.Unread["Pod"] = "x" }, ""},
+		"pods are unread": {func(l *lab, _ *corev1.Node) { l.pod(parts.Discovery, "n", crashes("no")); l.Unread["Pod"] = "x" }, ""},
 	} {
 		for _, others := range []bool{false, true} {
 			l := newLab()

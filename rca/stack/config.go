@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -82,7 +83,7 @@ func (c *pluginConfig) outdated() *Misread {
 	if shares == nil {
 		return nil
 	}
-	cm, written, began := c.from, writtenAt(c.from), readySince(c.pod)
+	cm, written, began := c.from, writtenAt(c.from), parts.ReadySince(c.pod)
 	if written.IsZero() || !written.After(began) {
 		return nil
 	}
@@ -149,7 +150,7 @@ func (c *pluginConfig) labelUnread(name string) *Misread {
 	m := &Misread{Says: fmt.Sprintf("its label %s is read by nobody: the device plugin %s/%s runs without a config manager", label, d.Namespace, d.Name),
 		Evidence: []diagnosis.Evidence{
 			diagnosis.Fact(n.Ref(), "label "+label, n.Labelled(pluginConfigLabel)...),
-			diagnosis.Fact(d.ref(), "has no container that is the config manager", diagnosis.That("spec.template.spec", "", diagnosis.ContainsNot, "config-manager")),
+			diagnosis.Fact(d.Ref(), "has no container that is the config manager", diagnosis.That("spec.template.spec", "", diagnosis.ContainsNot, "config-manager")),
 		}}
 	cm := configWith(c.s.w, d.Namespace, name)
 	if cm != nil {
@@ -189,7 +190,7 @@ func (c *pluginConfig) give(cm *corev1.ConfigMap) Mend {
 		m.Commands = append(m.Commands, "kubectl get configmaps -A | grep -i -e plugin -e slicing  # CONFIGMAP: the one with an entry "+n.Labels[pluginConfigLabel])
 	}
 	switch {
-	case d.ofOperator():
+	case d.OfOperator():
 		m.Commands = append(m.Commands, fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"config":{"name":"%s"}}}}'  # of namespace %s`, c.s.policyName(), name, d.Namespace))
 	case d.Labels["app.kubernetes.io/managed-by"] == "Helm":
 		m.Commands = append(m.Commands, "helm list -n "+d.Namespace, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set config.name=%s", d.Namespace, name))
@@ -207,7 +208,7 @@ func (c *pluginConfig) give(cm *corev1.ConfigMap) Mend {
 func (c *pluginConfig) onlyEnvironment() *Misread {
 	d := c.made
 	for _, k := range d.Spec.Template.Spec.Containers {
-		if !isPlugin(k) {
+		if !parts.IsPlugin(k) {
 			continue
 		}
 		for _, from := range k.EnvFrom {
@@ -223,7 +224,7 @@ func (c *pluginConfig) onlyEnvironment() *Misread {
 						continue
 					}
 					return &Misread{Says: fmt.Sprintf("ConfigMap %s/%s is only in the environment of the device plugin, which reads its configuration from a file", cm.Namespace, cm.Name),
-						Evidence: []diagnosis.Evidence{diagnosis.Fact(d.ref(), "takes ConfigMap "+cm.Name+" as envFrom", diagnosis.That("spec.template.spec", "", diagnosis.Contains, cm.Name)), diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, "has entry "+entry, diagnosis.That("data", entry, diagnosis.Exists, ""))},
+						Evidence: []diagnosis.Evidence{diagnosis.Fact(d.Ref(), "takes ConfigMap "+cm.Name+" as envFrom", diagnosis.That("spec.template.spec", "", diagnosis.Contains, cm.Name)), diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, "has entry "+entry, diagnosis.That("data", entry, diagnosis.Exists, ""))},
 						Mend:     c.give(cm)}
 				}
 			}
@@ -253,17 +254,17 @@ func (c *pluginConfig) renameMisplaced() *Misread {
 // something, or is not to be seen at all.
 func (s *Stack) LayoutUnread(n *view.Node) *Misread {
 	asked, state := n.Labels[view.LabelMIGConfig], n.Labels[view.LabelMIGState]
-	if asked == "" || state != "" || len(s.sets[migParts]) == 0 || n.MIGManagerPod() != nil {
+	if asked == "" || state != "" || len(s.kit.Sets(parts.MIGManager)) == 0 || n.MIGManagerPod() != nil {
 		return nil
 	}
-	d := s.sets[migParts][0]
-	m := d.misses(n)
-	if m.none() {
+	d := s.kit.Sets(parts.MIGManager)[0]
+	m := d.Misses(n)
+	if m.None() {
 		return nil
 	}
 	mend := s.letOn(n, d, m, "")
 	mend.Unproven = "what MIG manager makes of it only it says, in label " + view.LabelMIGState
-	return &Misread{Says: fmt.Sprintf("its label %s=%s is read by nobody: %s/%s has no pod there: %s", view.LabelMIGConfig, asked, d.Namespace, d.Name, d.text(n, m)),
-		Evidence: []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+view.LabelMIGConfig+"="+asked+", and no "+view.LabelMIGState, n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...), diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...)},
+	return &Misread{Says: fmt.Sprintf("its label %s=%s is read by nobody: %s/%s has no pod there: %s", view.LabelMIGConfig, asked, d.Namespace, d.Name, d.Text(n, m)),
+		Evidence: []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+view.LabelMIGConfig+"="+asked+", and no "+view.LabelMIGState, n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...), diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...)},
 		Mend:     mend}
 }

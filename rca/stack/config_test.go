@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -25,7 +26,7 @@ func configMap(namespace, name string, pairs ...string) *corev1.ConfigMap {
 func TestLabelThatNobodyReads(t *testing.T) {
 	const unread = "its label nvidia.com/device-plugin.config=four is read by nobody: the device plugin gpu-operator/nvidia-device-plugin runs without a config manager"
 	const patch, helm = "patch clusterpolicy cluster-policy", "helm upgrade RELEASE"
-	chart := func(l *lab) { l.sets[plugin].Spec.Template.Spec.NodeSelector = nil }
+	chart := func(l *lab) { l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = nil }
 	for name, k := range map[string]struct {
 		edit          func(l *lab, n *corev1.Node)
 		want, command string
@@ -36,7 +37,7 @@ func TestLabelThatNobodyReads(t *testing.T) {
 		}, unread, `"config":{"name":"plugin"}`, 3},
 		"of a chart": {func(l *lab, _ *corev1.Node) {
 			chart(l)
-			l.sets[plugin].Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+			l.sets[parts.Plugin].Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
 		}, unread, helm, 2},
 		"of a manifest": {func(l *lab, _ *corev1.Node) {
 			chart(l)
@@ -47,23 +48,23 @@ func TestLabelThatNobodyReads(t *testing.T) {
 		}, unread, patch, 2},
 		"GPU feature discovery says that they are shared": {func(_ *lab, n *corev1.Node) { n.Labels["nvidia.com/gpu.replicas"] = "4" }, "", "", 0},
 		"it has a config manager by name": {func(l *lab, _ *corev1.Node) {
-			l.sets[plugin].Spec.Template.Spec.Containers = append(l.sets[plugin].Spec.Template.Spec.Containers, corev1.Container{Name: "config-manager"})
+			l.sets[parts.Plugin].Spec.Template.Spec.Containers = append(l.sets[parts.Plugin].Spec.Template.Spec.Containers, corev1.Container{Name: "config-manager"})
 		}, "", "", 0},
 		"by command": {func(l *lab, _ *corev1.Node) {
-			l.sets[plugin].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Command: []string{"config-manager"}}}
+			l.sets[parts.Plugin].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Command: []string{"config-manager"}}}
 		}, "", "", 0},
 		"by its environment": {func(l *lab, _ *corev1.Node) {
-			l.sets[plugin].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Env: []corev1.EnvVar{{Name: "NODE_LABEL"}}}}
+			l.sets[parts.Plugin].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Env: []corev1.EnvVar{{Name: "NODE_LABEL"}}}}
 		}, "", "", 0},
 		"there is no label":  {func(_ *lab, n *corev1.Node) { delete(n.Labels, pluginConfigLabel) }, "", "", 0},
-		"there is no plugin": {func(l *lab, _ *corev1.Node) { l.DaemonSets = nil; l.sets[plugin].Name = "other" }, "", "", 0},
+		"there is no plugin": {func(l *lab, _ *corev1.Node) { l.DaemonSets = nil; l.sets[parts.Plugin].Name = "other" }, "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab()
 			n := l.gpuNode("n")
 			n.Labels[pluginConfigLabel] = "four"
 			k.edit(l, n)
-			l.pod(plugin, "n", nil)
+			l.pod(parts.Plugin, "n", nil)
 			w := view.New(l.State)
 			m := Of(w).Misread(w.Nodes["n"])
 			if k.want == "" {
@@ -84,10 +85,10 @@ func TestConfigurationsOutOfPlace(t *testing.T) {
 	const renames = "version: v1\nflags: {renameByDefault: true}\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
 	l := newLab()
 	l.gpuNode("n")
-	spec := &l.sets[plugin].Spec.Template.Spec
+	spec := &l.sets[parts.Plugin].Spec.Template.Spec
 	spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{}, {ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"}}}}
 	l.ConfigMaps = []*corev1.ConfigMap{configMap("x", "cm", "any", bySlices), configMap("gpu-operator", "cm", "any", bySlices, "b", "no: [")}
-	l.pod(plugin, "n", nil)
+	l.pod(parts.Plugin, "n", nil)
 	w := view.New(l.State)
 	if m := Of(w).Misread(w.Nodes["n"]); m == nil || m.Says != "ConfigMap gpu-operator/cm is only in the environment of the device plugin, which reads its configuration from a file" {
 		t.Errorf("%+v", m)
@@ -101,9 +102,9 @@ func TestConfigurationsOutOfPlace(t *testing.T) {
 	} {
 		l := newLab()
 		l.gpuNode("n")
-		l.sets[plugin].Spec.Template.Spec.Volumes = []corev1.Volume{{}, {VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"}}}}}
+		l.sets[parts.Plugin].Spec.Template.Spec.Volumes = []corev1.Volume{{}, {VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"}}}}}
 		l.ConfigMaps = []*corev1.ConfigMap{configMap("gpu-operator", "cm", "any", entry)}
-		l.pod(plugin, "n", nil)
+		l.pod(parts.Plugin, "n", nil)
 		w := view.New(l.State)
 		got := ""
 		if m := Of(w).Misnamed(w.Nodes["n"]); m != nil {
@@ -124,7 +125,7 @@ func TestConfigurationsOutOfPlace(t *testing.T) {
 // A layout that the node's label asks for is carried out by nobody where MIG manager is kept off;
 // where it is there, or has said something, or is not to be seen at all, nothing is told.
 func TestLayoutThatNobodyCarriesOut(t *testing.T) {
-	const label = deploys + "mig-manager"
+	const label = parts.Deploys + "mig-manager"
 	for name, k := range map[string]struct {
 		edit func(l *lab, n *corev1.Node)
 		want bool
@@ -133,17 +134,17 @@ func TestLayoutThatNobodyCarriesOut(t *testing.T) {
 		"nothing is asked":     {func(_ *lab, n *corev1.Node) { delete(n.Labels, view.LabelMIGConfig) }, false},
 		"it has said so":       {func(_ *lab, n *corev1.Node) { n.Labels[view.LabelMIGState] = "success" }, false},
 		"it is let on":         {func(_ *lab, n *corev1.Node) { n.Labels[label] = "true" }, false},
-		"it is there":          {func(l *lab, _ *corev1.Node) { l.pod(migParts, "n", nil) }, false},
+		"it is there":          {func(l *lab, _ *corev1.Node) { l.pod(parts.MIGManager, "n", nil) }, false},
 		"it is not to be seen": {func(l *lab, _ *corev1.Node) { l.DaemonSets = l.DaemonSets[:4] }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab()
 			n := l.gpuNode("n")
 			n.Labels[view.LabelMIGConfig] = "all-1g.5gb"
-			ds := l.sets[plugin].DeepCopy()
+			ds := l.sets[parts.Plugin].DeepCopy()
 			ds.Name, ds.UID = view.MIGManagerName, "mig"
 			ds.Spec.Template.Spec.Containers[0].Name, ds.Spec.Template.Spec.NodeSelector = view.MIGManagerName, map[string]string{label: "true"}
-			l.sets[migParts], l.DaemonSets = ds, append(l.DaemonSets, ds)
+			l.sets[parts.MIGManager], l.DaemonSets = ds, append(l.DaemonSets, ds)
 			k.edit(l, n)
 			w := view.New(l.State)
 			m := Of(w).LayoutUnread(w.Nodes["n"])
@@ -163,11 +164,11 @@ func TestWhatACommandWrites(t *testing.T) {
 	l := newLab()
 	n := l.gpuNode("n")
 	n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}, {Key: "late", Effect: corev1.TaintEffectNoExecute}}
-	l.sets[driver].Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "old", Operator: corev1.TolerationOpExists}}
+	l.sets[parts.Driver].Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "old", Operator: corev1.TolerationOpExists}}
 	w := view.New(l.State)
 	s := Of(w)
 	const gpus, both = `{"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"}`, `{"key":"team","operator":"Equal","value":"a","effect":"NoSchedule"},{"key":"late","operator":"Exists","effect":"NoExecute"}]}}`
-	if got, want := s.tolerate(s.sets[driver][0], n.Spec.Taints), `kubectl patch clusterpolicy cluster-policy --type=merge -p '{"spec":{"daemonsets":{"tolerations":[`+gpus+`,{"key":"old","operator":"Exists"},`+both+`}'`; got != want {
+	if got, want := s.tolerate(s.kit.Sets(parts.Driver)[0], n.Spec.Taints), `kubectl patch clusterpolicy cluster-policy --type=merge -p '{"spec":{"daemonsets":{"tolerations":[`+gpus+`,{"key":"old","operator":"Exists"},`+both+`}'`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	n.Labels = map[string]string{"kubernetes.azure.com/agentpool": "gpus"}

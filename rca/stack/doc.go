@@ -4,8 +4,7 @@
 // registration. It says in what state the link is, which object shows that, and what mends it.
 //
 // A link that is starting within its normal time is not broken, and what could not be read is
-// not missing. DaemonSets are known by what they run, not by their names alone, and are asked
-// about the node at hand: their status never counts a node that they exclude.
+// not missing. What there is of each part is told by room parts.
 //
 // Sources: gpu-operator v26.7 (controllers/state_manager.go, assets), k8s-driver-manager
 // v0.12, k8s-device-plugin v0.20 (chart, static manifest), node-feature-discovery v0.20,

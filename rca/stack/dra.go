@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -44,25 +45,25 @@ func (s *Stack) DRADriver(asked string) *DRA {
 	if asked != draDriver || s.notSeen() != "" {
 		return nil
 	}
-	sets := s.sets[draPlugin]
+	sets := s.kit.Sets(parts.DRADriver)
 	if len(sets) == 0 {
 		return &DRA{"NVIDIA's DRA driver is not installed", diagnosis.Evidence{Fact: "no DaemonSet of the cluster is NVIDIA's DRA driver", Claims: []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "compute-domains").Of("DaemonSet/*")}}, "install NVIDIA's DRA driver",
 			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}}
 	}
 	d := sets[0]
 	if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == gpusContainer }) {
-		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Fact(d.ref(), "has no container "+gpusContainer, diagnosis.That("spec.template.spec.containers[name="+gpusContainer+"]", "", diagnosis.Absent, "")), "switch the GPUs of NVIDIA's DRA driver on",
+		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Fact(d.Ref(), "has no container "+gpusContainer, diagnosis.That("spec.template.spec.containers[name="+gpusContainer+"]", "", diagnosis.Absent, "")), "switch the GPUs of NVIDIA's DRA driver on",
 			[]string{helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}}
 	}
 	for _, n := range s.w.SortedNodes() {
 		if len(n.Hardware()) == 0 {
 			continue
 		}
-		if pod := s.podOf(n, draPlugin); pod != nil {
-			if l := s.look(pod); l.state != "" {
-				dra := &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, orReady(l)), diagnosis.Fact(podRef(pod), orReady(l), l.claims...), "mend NVIDIA's DRA driver on " + n.Name,
+		if pod := s.kit.Pod(n, parts.DRADriver); pod != nil {
+			if l := s.kit.Look(pod); l.State != "" {
+				dra := &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, l.Text()), diagnosis.Fact(podRef(pod), l.Text(), l.Claims...), "mend NVIDIA's DRA driver on " + n.Name,
 					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), helmDRA + "--set nvidiaDriverRoot=" + driverRoot(n)}}
-				if l.where == draInit && l.state == Waiting {
+				if l.Where == draInit && l.State == parts.Waiting {
 					dra.Says += ": it waits until it finds nvidia-smi and libnvidia-ml below its nvidiaDriverRoot"
 					dra.Title = "point NVIDIA's DRA driver at where the driver of " + n.Name + " is (nvidiaDriverRoot)"
 				}
@@ -70,13 +71,13 @@ func (s *Stack) DRADriver(asked string) *DRA {
 			}
 			continue
 		}
-		if m := d.misses(n); !m.none() {
+		if m := d.Misses(n); !m.None() {
 			mend := s.letOn(n, d, m, "")
-			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.text(n, m)), diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...), mend.Title, mend.Commands}
+			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.Text(n, m)), diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...), mend.Title, mend.Commands}
 		}
-		if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
+		if e := s.kit.Refused(d); e != nil {
 			mend := admit(n, d, e.Message, "")
-			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Fact(d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message)), mend.Title, mend.Commands}
+			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Fact(d.Ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message)), mend.Title, mend.Commands}
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -25,11 +26,11 @@ func TestDRADriver(t *testing.T) {
 		}, "does not run on n: it selects nodes by label nvidia.com/gpu.deploy.dra-driver=true, which is absent"},
 		"crashes": {func(l *lab) {
 			l.kubeletPlugin("compute-domains", "gpus")
-			l.pod(draPlugin, "n", crashes("no driver root"))
+			l.pod(parts.DRADriver, "n", crashes("no driver root"))
 		}, "no driver root"},
 		"runs": {func(l *lab) {
 			l.kubeletPlugin("compute-domains", "gpus")
-			l.pod(draPlugin, "n", nil)
+			l.pod(parts.DRADriver, "n", nil)
 		}, ""},
 	} {
 		l := newLab()
@@ -51,6 +52,6 @@ func (l *lab) kubeletPlugin(containers ...string) *appsv1.DaemonSet {
 	for _, c := range containers {
 		ds.Spec.Template.Spec.Containers = append(ds.Spec.Template.Spec.Containers, corev1.Container{Name: c})
 	}
-	l.sets[draPlugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
+	l.sets[parts.DRADriver], l.DaemonSets = ds, append(l.DaemonSets, ds)
 	return ds
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -23,7 +24,7 @@ const driverManager = "k8s-driver-manager"
 // found once, and not handed from one question to the next.
 type driverLink struct{ part }
 
-func (s *Stack) driverOn(n *view.Node) *driverLink { return &driverLink{s.part(n, driver)} }
+func (s *Stack) driverOn(n *view.Node) *driverLink { return &driverLink{s.part(n, parts.Driver)} }
 
 // driver is what is the matter with that link; nil where it is whole or the machine's own.
 func (s *Stack) driver(n *view.Node) *Finding { return s.driverOn(n).broken() }
@@ -40,31 +41,31 @@ func (l *driverLink) broken() *Finding {
 		if f := l.unchosen(value); f != nil {
 			return f
 		}
-		if value == "pre-installed" || value == "false" || len(l.s.sets[driver]) == 0 {
+		if value == "pre-installed" || value == "false" || len(l.s.kit.Sets(parts.Driver)) == 0 {
 			return l.ofHost()
 		}
 		return l.keptOff()
 	}
-	took := l.s.since(l.since)
+	took := l.s.since(l.Since)
 	switch {
-	case l.state == "" && paused:
+	case l.State == "" && paused:
 		return l.paused()
-	case l.state == "":
+	case l.State == "":
 		return nil
-	case l.where == driverManager && (l.state == Failed || l.loops || took > podTime):
+	case l.Where == driverManager && (l.State == parts.Failed || l.Loops || took > podTime):
 		if holders := users(l.n); len(holders) > 0 {
 			return l.blocked(holders)
 		}
 	}
-	if l.state != Failed && !l.loops {
+	if l.State != parts.Failed && !l.Loops {
 		if left := driverTime - took; left > 0 {
 			f := l.finding(Driver, Starting, diagnosis.DriverNotReady, fmt.Sprintf("is starting: its driver is being loaded for %s, which takes up to %s", view.Age(took), view.Age(driverTime)))
 			f.Mends = []Mend{waitFor(l.n, "driver", left)}
 			return f
 		}
 	}
-	f := l.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+orReady(l.look))
-	if l.state != Failed && !l.loops {
+	f := l.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver: its driver's pod fails at "+l.Text())
+	if l.State != parts.Failed && !l.Loops {
 		f.Says = fmt.Sprintf("has no driver: its driver's pod is not ready after %s, where %s are normal", view.Age(took), view.Age(driverTime))
 		f.Certainty = l.s.aged()
 	}
@@ -87,6 +88,15 @@ func holding(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
 				break
 			}
 		}
+	}
+	return out
+}
+
+// heldBy claims of each holder that it runs on the node.
+func heldBy(n *view.Node, holders []*corev1.Pod) []diagnosis.Claim {
+	out := make([]diagnosis.Claim, len(holders))
+	for i, p := range holders {
+		out[i] = diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name).Of(podRef(p))
 	}
 	return out
 }
@@ -134,7 +144,7 @@ func (l *driverLink) paused() *Finding {
 func unpause(n *view.Node) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
-		if strings.HasPrefix(key, deploys) && strings.Contains(n.Labels[key], pausedBy) {
+		if strings.HasPrefix(key, parts.Deploys) && strings.Contains(n.Labels[key], pausedBy) {
 			out = append(out, "kubectl label node "+n.Name+" "+key+"=true --overwrite")
 		}
 	}
@@ -145,21 +155,21 @@ func unpause(n *view.Node) []string {
 // for it.
 func (l *driverLink) ofHost() *Finding {
 	s, n := l.s, l.n
-	for _, r := range []role{toolkit, validator} {
+	for _, r := range []parts.Role{parts.Toolkit, parts.Validator} {
 		p := s.part(n, r)
-		if p.pod == nil || p.where != "driver-validation" || p.state == "" {
+		if p.pod == nil || p.Where != "driver-validation" || p.State == "" {
 			continue
 		}
-		if left := podTime - s.since(p.pod.CreationTimestamp.Time); left > 0 && !p.loops {
+		if left := podTime - s.since(p.pod.CreationTimestamp.Time); left > 0 && !p.Loops {
 			return nil
 		}
 		why, mend := "nothing loads one there", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())
 		label := n.Labels[deployDriver] // by the operator's driver manager too, where it once saw one on the machine
-		kept := label != "" && label != "true" && len(s.sets[driver]) > 0
+		kept := label != "" && label != "true" && len(s.kit.Sets(parts.Driver)) > 0
 		if kept {
 			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", deployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, deployDriver)
 		}
-		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p.pod), "waits in "+orReady(p.look), p.claims...)
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p.pod), "waits in "+p.Text(), p.Claims...)
 		if kept {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+deployDriver+"="+label, n.Labelled(deployDriver)...))
 		}
@@ -175,27 +185,27 @@ func (l *driverLink) ofHost() *Finding {
 // keptOff: the driver's DaemonSet is there, and has no pod on the node.
 func (l *driverLink) keptOff() *Finding {
 	s, n := l.s, l.n
-	var best *set
-	least := misses{}
-	for _, d := range s.sets[driver] {
-		m := d.misses(n)
-		if m.none() {
+	var best *parts.Set
+	least := parts.Misses{}
+	for _, d := range s.kit.Sets(parts.Driver) {
+		m := d.Misses(n)
+		if m.None() {
 			return s.refusedPod(n, d, Driver)
 		}
-		if best == nil || m.count() < least.count() {
+		if best == nil || m.Count() < least.Count() {
 			best, least = d, m
 		}
 	}
-	text := best.text(n, least)
+	text := best.Text(n, least)
 	cause := diagnosis.DriverNotReady
-	if len(least.taints) > 0 {
+	if len(least.Taints) > 0 {
 		cause = diagnosis.GPUStackNotOnNode
 	}
-	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.ref(), text, best.claims(n, least)...)
+	f := s.finding(Driver, KeptOff, cause, fmt.Sprintf("has no driver: %s/%s does not run there: %s", best.Namespace, best.Name, text), best.Ref(), text, best.Claims(n, least)...)
 	m := s.letOn(n, best, least, "the driver of "+n.Name+" is loaded and its device plugin has announced its GPUs")
 	if again := l.unwritten(least, m.Until); again != nil {
 		m = *again
-	} else if slices.ContainsFunc(least.labels, func(label string) bool { return strings.HasPrefix(label, nfdLabels) }) {
+	} else if slices.ContainsFunc(least.Labels, func(label string) bool { return strings.HasPrefix(label, nfdLabels) }) {
 		m.Title, m.Commands = "have a driver made for the kernel and OS of "+n.Name, []string{"kubectl get nvidiadrivers -o yaml", "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'", "# set usePrecompiled: false, or add an NVIDIADriver whose image exists for that kernel"}
 		m.Unproven = "which drivers exist for its kernel cannot be read here"
 	}
@@ -207,13 +217,13 @@ func (l *driverLink) keptOff() *Finding {
 func (l *driverLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if precompiled(pod, l.s.w) && strings.Contains(l.words, "Image") {
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
+	if precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
 		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for"}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
-	} else if strings.Contains(l.words, "Image") {
+	} else if strings.Contains(l.Words, "Image") {
 		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
 		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is"}
 		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
@@ -227,11 +237,9 @@ func (l *driverLink) mend() Mend {
 // set is the command that changes what the driver's pod is made from: an NVIDIADriver, where
 // that makes its DaemonSet, else the ClusterPolicy.
 func (l *driverLink) set(fields string) string {
-	if by := metav1.GetControllerOfNoCopy(l.pod); by != nil {
-		if d := l.s.byName[l.pod.Namespace+"/"+by.Name]; d != nil {
-			if of := metav1.GetControllerOfNoCopy(d); of != nil && of.Kind == "NVIDIADriver" {
-				return fmt.Sprintf(`kubectl patch nvidiadriver %s --type=merge -p '{"spec":{%s}}'`, of.Name, fields)
-			}
+	if d := l.s.kit.SetOf(l.pod); d != nil {
+		if of := metav1.GetControllerOfNoCopy(d); of != nil && of.Kind == "NVIDIADriver" {
+			return fmt.Sprintf(`kubectl patch nvidiadriver %s --type=merge -p '{"spec":{%s}}'`, of.Name, fields)
 		}
 	}
 	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{%s}}}'`, l.s.policyName(), fields)

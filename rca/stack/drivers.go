@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -39,7 +40,7 @@ func (l *driverLink) unchosen(label string) *Finding {
 			Commands: []string{fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"useNvidiaDriverCRD":false}}}'  # or: helm upgrade --reuse-values --set driver.nvidiaDriverCRD.deployDefaultCR=true`, s.policy), "kubectl get nvidiadrivers -w"}}}
 		return f
 	}
-	name, text := best.GetName(), strings.Join(lacking(n, least), "; ")
+	name, text := best.GetName(), strings.Join(parts.Lacking(n, least), "; ")
 	var commands []string
 	var claims []diagnosis.Claim
 	for _, label := range least {
@@ -102,13 +103,13 @@ func runsIt(n *view.Node, label string) bool {
 // unwritten is for the driver whose DaemonSet would take the node, were it labelled for what it runs:
 // node feature discovery has not written that, or not since the node was upgraded. nil where the
 // driver is made for something else.
-func (l *driverLink) unwritten(m misses, until string) *Mend {
+func (l *driverLink) unwritten(m parts.Misses, until string) *Mend {
 	n := l.n
-	if m.affinity || len(m.taints) > 0 || slices.ContainsFunc(m.labels, func(label string) bool { return !runsIt(n, label) }) {
+	if m.Affinity || len(m.Taints) > 0 || slices.ContainsFunc(m.Labels, func(label string) bool { return !runsIt(n, label) }) {
 		return nil
 	}
 	out := l.lookAgain(until)
-	for _, label := range m.labels {
+	for _, label := range m.Labels {
 		if key, _, _ := strings.Cut(label, "="); n.Labels[key] == "" {
 			out.Title, out.Minutes = fmt.Sprintf("have node feature discovery write label %s on %s: a newer version does where this one has not", key, n.Name), 20
 			out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+label+"  # by hand meanwhile; wrong once the node is upgraded")

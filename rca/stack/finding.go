@@ -61,6 +61,9 @@ type Mend struct {
 	Unproven string        // why nobody can say that it helps; empty where it does
 }
 
+// maxWords is the length of a quotation in a sentence, in characters.
+const maxWords = 160
+
 // How long links normally take. The driver's is that of its startup probe (60 s and 120
 // times 10 s; gpu-operator assets/state-driver); the others are images to be pulled and
 // labels to be written, and are generous.

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -41,7 +42,7 @@ func (s *Stack) onHost(n *view.Node) *Finding {
 			}
 		}
 	}
-	if platform == "" || s.podOf(n, plugin) != nil {
+	if platform == "" || s.kit.Pod(n, parts.Plugin) != nil {
 		return nil
 	}
 	if young := s.since(n.CreationTimestamp.Time); young < podTime && !n.CreationTimestamp.IsZero() {

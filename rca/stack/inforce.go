@@ -2,10 +2,10 @@ package stack
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -14,7 +14,7 @@ import (
 // is asked of sharing, of MPS and of what somebody wrote in vain begins with the same three.
 type pluginConfig struct {
 	part
-	made  *set              // the DaemonSet that makes the pod; nil where it was not read
+	made  *parts.Set        // the DaemonSet that makes the pod; nil where it was not read
 	from  *corev1.ConfigMap // of the DaemonSet's volumes; nil where there is none, or it was not read
 	entry string            // empty where none is in force
 }
@@ -24,11 +24,8 @@ const pluginConfigLabel = "nvidia.com/device-plugin.config"
 
 func (l *pluginLink) config() *pluginConfig {
 	c := &pluginConfig{part: l.part}
-	if by := metav1.GetControllerOfNoCopy(l.pod); by != nil {
-		c.made = l.s.byName[l.pod.Namespace+"/"+by.Name]
-	}
-	if c.made != nil {
-		c.from = c.made.configMap(l.s.w)
+	if c.made = l.s.kit.SetOf(l.pod); c.made != nil {
+		c.from = configuredBy(l.s.w, c.made)
 	}
 	if c.from != nil {
 		c.entry = inForce(l.s.w, l.n, c.from)
@@ -39,9 +36,9 @@ func (l *pluginLink) config() *pluginConfig {
 // ref is the ConfigMap for people.
 func (c *pluginConfig) ref() string { return "ConfigMap/" + c.from.Namespace + "/" + c.from.Name }
 
-// configMap is the one that the DaemonSet's pods are configured by: of its volumes. Nil where there is
+// configuredBy is the ConfigMap that a DaemonSet's pods are configured by: of its volumes. Nil where there is
 // none, and where that was not read.
-func (d *set) configMap(w *view.Cluster) *corev1.ConfigMap {
+func configuredBy(w *view.Cluster, d *parts.Set) *corev1.ConfigMap {
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		if v.ConfigMap == nil {
 			continue

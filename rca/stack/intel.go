@@ -4,12 +4,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/stack/parts"
 )
 
 // intel is Intel (intel/intel-device-plugins-for-kubernetes, cmd/gpu_plugin). Its plugin
 // announces a resource for each of the kernel's drivers: gpu.intel.com/i915 and gpu.intel.com/xe.
 var intel = &maker{
-	whose: "Intel's", has: "has GPUs of Intel's", plug: "Intel's device plugin", plugin: "device plugin of Intel's", is: isIntelPlugin,
+	whose: "Intel's", has: "has GPUs of Intel's", plug: "Intel's device plugin", plugin: parts.IntelPlugin,
 	announces: func(r corev1.ResourceName) bool { return strings.HasPrefix(string(r), "gpu.intel.com/") },
 	devices:   func(r corev1.ResourceName) bool { return r == "gpu.intel.com/i915" || r == "gpu.intel.com/xe" },
 	// Of node feature discovery, with the rules of Intel's plugins or by the class of the device.
@@ -20,10 +22,4 @@ var intel = &maker{
 	install: func(node string) []string {
 		return []string{"kubectl apply -k https://github.com/intel/intel-device-plugins-for-kubernetes/deployments/gpu_plugin", "kubectl get gpudeviceplugins -o yaml  # of Intel's operator: spec.nodeSelector has to be labels of " + node}
 	},
-}
-
-// isIntelPlugin tells it by its container, which its manifest and its operator name alike, or
-// by its image.
-func isIntelPlugin(c corev1.Container) bool {
-	return c.Name == "intel-gpu-plugin" || strings.Contains(c.Image, "intel-gpu-plugin")
 }

@@ -8,54 +8,55 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // keptOff: the device plugin is installed, and has no pod on the node.
-func (s *Stack) keptOff(n *view.Node, d *set) *Finding {
-	m := d.misses(n)
-	if m.none() {
+func (s *Stack) keptOff(n *view.Node, d *parts.Set) *Finding {
+	m := d.Misses(n)
+	if m.None() {
 		return s.refusedPod(n, d, PluginOnNode)
 	}
-	if young := s.since(n.CreationTimestamp.Time); len(m.taints) == 0 && !n.CreationTimestamp.IsZero() && young < labelTime {
+	if young := s.since(n.CreationTimestamp.Time); len(m.Taints) == 0 && !n.CreationTimestamp.IsZero() && young < labelTime {
 		if f := s.soon(n, PluginOnNode, "what labels nodes"); f != nil {
 			return f
 		}
 	}
-	if unlooked(n) && d.discovered(n, m) && len(s.sets[discovery]) > 0 {
+	if unlooked(n) && discovered(d, n, m) && len(s.kit.Sets(parts.Discovery)) > 0 {
 		return s.undiscovered(n) // what writes the labels that it goes by is kept off itself
 	}
 	until := "the device plugin of " + n.Name + " has announced its GPUs"
-	f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the device plugin %s/%s: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
+	f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the device plugin %s/%s: %s", d.Namespace, d.Name, d.Text(n, m)), d.Ref(), d.Text(n, m), d.Claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}
 	return f
 }
 
 // letOn is what lets a DaemonSet onto a node: its labels, and a toleration.
-func (s *Stack) letOn(n *view.Node, d *set, m misses, until string) Mend {
+func (s *Stack) letOn(n *view.Node, d *parts.Set, m parts.Misses, until string) Mend {
 	out := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
 	var titles []string
-	for _, label := range m.labels {
+	for _, label := range m.Labels {
 		titles = append(titles, "label "+n.Name+" "+label)
 		out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+label+" --overwrite")
 	}
-	if m.affinity {
+	if m.Affinity {
 		titles = append(titles, "let the affinity of "+d.Namespace+"/"+d.Name+" accept "+n.Name)
-		if d.accepts(n, gpuPresent, "true") {
+		if d.Accepts(n, gpuPresent, "true") {
 			titles[len(titles)-1] = "label " + n.Name + " " + gpuPresent + "=true"
 			out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+gpuPresent+"=true --overwrite")
 		} else {
-			out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # spec.template.spec.affinity: %s", d.Namespace, d.Name, d.wants()))
+			out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # spec.template.spec.affinity: %s", d.Namespace, d.Name, d.Wants()))
 			out.Unproven = "which labels its affinity should ask for is not known"
 		}
 	}
-	if len(m.taints) > 0 {
-		names := make([]string, len(m.taints))
-		for i, t := range m.taints {
+	if len(m.Taints) > 0 {
+		names := make([]string, len(m.Taints))
+		for i, t := range m.Taints {
 			names[i] = t.ToString()
 		}
 		titles = append(titles, "have "+d.Namespace+"/"+d.Name+" tolerate "+strings.Join(names, ", "))
-		out.Commands = append(out.Commands, s.tolerate(d, m.taints))
+		out.Commands = append(out.Commands, s.tolerate(d, m.Taints))
 	}
 	out.Title = strings.Join(titles, "; ")
 	out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))
@@ -67,9 +68,9 @@ var ofGPUs = corev1.Toleration{Key: string(view.WholeGPU), Operator: corev1.Tole
 
 // tolerate is the command that has a DaemonSet tolerate taints. A list replaces the one before,
 // and the GPU Operator's its default, so what is tolerated now is written out too.
-func (s *Stack) tolerate(d *set, taints []corev1.Taint) string {
+func (s *Stack) tolerate(d *parts.Set, taints []corev1.Taint) string {
 	has := d.Spec.Template.Spec.Tolerations
-	if d.ofOperator() || d.role == driver || d.role == toolkit {
+	if d.OfOperator() || d.Role == parts.Driver || d.Role == parts.Toolkit {
 		if !slices.ContainsFunc(has, func(t corev1.Toleration) bool { return t.Key == ofGPUs.Key }) {
 			has = slices.Concat([]corev1.Toleration{ofGPUs}, has)
 		}
@@ -105,14 +106,14 @@ func relabel(n *view.Node, key, value, so string) Mend {
 
 // refusedPod: the DaemonSet selects the node, and its pod is not there: refused before it
 // existed, or for a RuntimeClass that does not exist.
-func (s *Stack) refusedPod(n *view.Node, d *set, link Link) *Finding {
-	who := string(d.role)
+func (s *Stack) refusedPod(n *view.Node, d *parts.Set, link Link) *Finding {
+	who := string(d.Role)
 	until := "the device plugin of " + n.Name + " has announced its GPUs"
 	if f := s.runtimeClass(n, d); f != nil {
 		return f
 	}
-	if e := s.refused[d.Namespace+"/"+d.Name]; e != nil {
-		f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s: the API server refuses it: %s", who, d.Namespace, d.Name, view.Quotable(afterColon(e.Message), maxWords)), d.ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message))
+	if e := s.kit.Refused(d); e != nil {
+		f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s: the API server refuses it: %s", who, d.Namespace, d.Name, view.Quotable(afterColon(e.Message), maxWords)), d.Ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message))
 		if d.Status.CurrentNumberScheduled >= d.Status.DesiredNumberScheduled && d.Status.DesiredNumberScheduled > 0 {
 			f.Certainty = diagnosis.Likely // its status says that all its pods are there
 		}
@@ -124,11 +125,11 @@ func (s *Stack) refusedPod(n *view.Node, d *set, link Link) *Finding {
 		age = made
 	}
 	if age < podTime {
-		f := s.finding(link, Starting, startingCause(link), "is to get its pod of the "+who+" in a few minutes", d.ref(), "it selects the node, which is "+view.Age(s.since(n.CreationTimestamp.Time))+" old")
+		f := s.finding(link, Starting, startingCause(link), "is to get its pod of the "+who+" in a few minutes", d.Ref(), "it selects the node, which is "+view.Age(s.since(n.CreationTimestamp.Time))+" old")
 		f.Mends = []Mend{waitFor(n, who, podTime-age)}
 		return f
 	}
-	f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s, which selects it", who, d.Namespace, d.Name), d.ref(), fmt.Sprintf("selects the node; %d of %d pods scheduled", d.Status.CurrentNumberScheduled, d.Status.DesiredNumberScheduled), d.counted()...)
+	f := s.finding(link, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has no pod of the %s %s/%s, which selects it", who, d.Namespace, d.Name), d.Ref(), fmt.Sprintf("selects the node; %d of %d pods scheduled", d.Status.CurrentNumberScheduled, d.Status.DesiredNumberScheduled), d.Counted()...)
 	f.Certainty = diagnosis.Likely
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why " + d.Namespace + "/" + d.Name + " makes no pod for " + n.Name, Until: until, Risk: diagnosis.NoRisk, Minutes: 5,
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe daemonset %s", d.Namespace, d.Name)}}}
@@ -148,7 +149,7 @@ func startingCause(link Link) diagnosis.CauseID {
 }
 
 // admit is what has the API server accept a DaemonSet's pods, by what refuses them.
-func admit(n *view.Node, d *set, message, until string) Mend {
+func admit(n *view.Node, d *parts.Set, message, until string) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
 	switch {
 	case strings.Contains(message, "quota"):

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 )
 
 // kernelLabel is by which kernel the GPU Operator chooses what it builds a driver with, beside the
@@ -38,7 +39,7 @@ func labelOf(kernel string) string {
 func (l *driverLink) lookAgain(until string) Mend {
 	n := l.n
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have node feature discovery look at " + n.Name + " again, so that its driver is made for the kernel that it runs", Until: until, Risk: diagnosis.LowRisk, Minutes: 10}
-	if pod := l.s.podOf(n, discovery); pod != nil {
+	if pod := l.s.kit.Pod(n, parts.Discovery); pod != nil {
 		m.Commands = []string{fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it looks when it starts", pod.Namespace, pod.Name), fmt.Sprintf("kubectl -n %s get pods", pod.Namespace)}
 	} else {
 		m.Commands = []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + " | grep -i nfd  # its worker has to run there"}

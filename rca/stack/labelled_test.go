@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -17,7 +18,7 @@ import (
 // chosen by labels that node feature discovery writes.
 func byChart() *lab {
 	l := newLab()
-	d := l.sets[plugin]
+	d := l.sets[parts.Plugin]
 	d.Spec.Template.Spec.NodeSelector = nil
 	d.Spec.Template.Spec.RuntimeClassName = new("nvidia")
 	var terms []corev1.NodeSelectorTerm
@@ -25,7 +26,7 @@ func byChart() *lab {
 		terms = append(terms, corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}}})
 	}
 	d.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
-	l.DaemonSets = []*appsv1.DaemonSet{d, l.sets[discovery]}
+	l.DaemonSets = []*appsv1.DaemonSet{d, l.sets[parts.Discovery]}
 	return l
 }
 
@@ -49,12 +50,12 @@ func TestWhatKeepsTheLabelsOff(t *testing.T) {
 	}{
 		"its worker does not tolerate the taint's value": {func(l *lab) {
 			l.chartNode(cloud, taint)
-			l.sets[discovery].Spec.Template.Spec.Tolerations = present
+			l.sets[parts.Discovery].Spec.Template.Spec.Tolerations = present
 		}, Discovery, "whose DaemonSet does not run there: it does not tolerate taint nvidia.com/gpu=true:NoSchedule"},
 		"the plugin does not either": {func(l *lab) {
 			l.chartNode(cloud, taint)
-			l.sets[discovery].Spec.Template.Spec.Tolerations = present
-			l.sets[plugin].Spec.Template.Spec.Tolerations = present
+			l.sets[parts.Discovery].Spec.Template.Spec.Tolerations = present
+			l.sets[parts.Plugin].Spec.Template.Spec.Tolerations = present
 		}, Discovery, "it does not tolerate taint nvidia.com/gpu=true:NoSchedule"},
 		"its worker is there and has told": {func(l *lab) {
 			l.chartNode(map[string]string{"k8s.amazonaws.com/accelerator": "nvidia-a10g", view.GPULabels[1]: "true"}, taint)
@@ -65,8 +66,8 @@ func TestWhatKeepsTheLabelsOff(t *testing.T) {
 		}, PluginOnNode, "its node affinity wants"},
 		"the plugin goes by another label": {func(l *lab) {
 			l.chartNode(cloud, taint)
-			l.sets[discovery].Spec.Template.Spec.Tolerations = present
-			l.sets[plugin].Spec.Template.Spec.NodeSelector, l.sets[plugin].Spec.Template.Spec.Affinity = map[string]string{"team": "ml"}, nil
+			l.sets[parts.Discovery].Spec.Template.Spec.Tolerations = present
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector, l.sets[parts.Plugin].Spec.Template.Spec.Affinity = map[string]string{"team": "ml"}, nil
 		}, PluginOnNode, "it selects nodes by label team=ml, which is absent"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,17 +91,17 @@ func TestUntold(t *testing.T) {
 		"nobody looks":                {func(l *lab) { l.chartNode(nil); l.DaemonSets = l.DaemonSets[:1] }, true},
 		"a distribution's own type":   {func(l *lab) { l.chartNode(map[string]string{"node.kubernetes.io/instance-type": "k3s"}) }, true},
 		"discovery has spoken":        {func(l *lab) { l.chartNode(map[string]string{nfdLabels + "cpu-hardware_multithreading": "true"}) }, false},
-		"discovery has a pod there":   {func(l *lab) { l.chartNode(nil); l.pod(discovery, "n", nil) }, false},
+		"discovery has a pod there":   {func(l *lab) { l.chartNode(nil); l.pod(parts.Discovery, "n", nil) }, false},
 		"a cloud names the machine":   {func(l *lab) { l.chartNode(map[string]string{"node.kubernetes.io/instance-type": "m5.large"}) }, false},
 		"another node has one":        {func(l *lab) { l.chartNode(nil); l.gpuNode("other") }, false},
 		"it is told that it has none": {func(l *lab) { l.chartNode(map[string]string{gpuPresent: "false"}) }, false},
 		"a person chooses the nodes": {func(l *lab) {
 			l.chartNode(nil)
-			l.sets[plugin].Spec.Template.Spec.NodeSelector = map[string]string{"gpu": "on"}
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = map[string]string{"gpu": "on"}
 		}, false},
 		"no plugin is installed":       {func(l *lab) { l.chartNode(nil); l.DaemonSets = nil }, false},
 		"what is installed is unread":  {func(l *lab) { l.chartNode(nil); l.Unread["DaemonSet"] = "no right" }, false},
-		"the plugin runs there anyway": {func(l *lab) { l.chartNode(nil); l.pod(plugin, "n", nil) }, false},
+		"the plugin runs there anyway": {func(l *lab) { l.chartNode(nil); l.pod(parts.Plugin, "n", nil) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := byChart()
@@ -125,7 +126,7 @@ func TestLabelsByHand(t *testing.T) {
 	}{
 		"it is kept off":            {func(l *lab) { l.chartNode(gpu, taint) }, true},
 		"it selects the node":       {func(l *lab) { l.chartNode(gpu) }, false},
-		"it has a pod there":        {func(l *lab) { l.chartNode(gpu, taint); l.pod(discovery, "n", nil) }, false},
+		"it has a pod there":        {func(l *lab) { l.chartNode(gpu, taint); l.pod(parts.Discovery, "n", nil) }, false},
 		"it has told of the system": {func(l *lab) { l.chartNode(map[string]string{view.GPULabels[0]: "true", nfdLabels + "cpu": "x"}, taint) }, false},
 		"it is not installed":       {func(l *lab) { l.chartNode(gpu, taint); l.DaemonSets = l.DaemonSets[:1] }, false},
 	} {
@@ -162,18 +163,18 @@ func TestMPSDaemon(t *testing.T) {
 		"its configuration was unread": {func(l *lab, _ *corev1.Node) { l.ConfigMaps = nil }, diagnosis.DevicePluginDown},
 		"of another namespace":         {func(l *lab, _ *corev1.Node) { l.ConfigMaps[0].Namespace = "other" }, diagnosis.DevicePluginDown},
 		"the daemon is let on":         {func(_ *lab, n *corev1.Node) { n.Labels[mpsCapable] = "true" }, diagnosis.DevicePluginDown},
-		"the daemon is there":          {func(l *lab, _ *corev1.Node) { l.pod(mps, "n", nil) }, diagnosis.DevicePluginDown},
+		"the daemon is there":          {func(l *lab, _ *corev1.Node) { l.pod(parts.MPS, "n", nil) }, diagnosis.DevicePluginDown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := byChart()
 			n := l.chartNode(map[string]string{gpuPresent: "true"})
-			daemon := l.sets[discovery].DeepCopy()
+			daemon := l.sets[parts.Discovery].DeepCopy()
 			daemon.Name, daemon.UID = "mps", "mps"
 			daemon.Spec.Template.Spec.NodeSelector, daemon.Spec.Template.Spec.Containers = map[string]string{mpsCapable: "true"}, []corev1.Container{{Name: view.MPSName + "-ctr"}}
-			l.sets[mps], l.DaemonSets = daemon, append(l.DaemonSets, daemon)
-			l.sets[plugin].Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "available-configs", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "shares"}}}}}
+			l.sets[parts.MPS], l.DaemonSets = daemon, append(l.DaemonSets, daemon)
+			l.sets[parts.Plugin].Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "available-configs", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "shares"}}}}}
 			l.ConfigMaps = []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "shares"}, Data: map[string]string{"config": withMPS}}}
-			l.pod(plugin, "n", nil)
+			l.pod(parts.Plugin, "n", nil)
 			k.edit(l, n)
 			w := view.New(l.State)
 			f := Of(w).On(w.Nodes["n"])
@@ -204,9 +205,9 @@ func TestVolumeOfThePlugin(t *testing.T) {
 			l := newLab()
 			l.gpuNode("n")
 			l.ConfigMaps = []*corev1.ConfigMap{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "shares"}}}
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", nil)
-			l.pod(plugin, "n", func(p *corev1.Pod) {
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
+			l.pod(parts.Plugin, "n", func(p *corev1.Pod) {
 				waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
 				p.Status.Phase, p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].State = corev1.PodPending, false, waits
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "toolkit-validation", State: waits}}
@@ -216,7 +217,7 @@ func TestVolumeOfThePlugin(t *testing.T) {
 			})
 			if k.message != "" {
 				at := metav1.NewTime(noon.Add(-k.ago))
-				l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "gpu-operator", Name: "nvidia-device-plugin-n"}, Reason: failedMount, Message: k.message, LastTimestamp: at}}
+				l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "gpu-operator", Name: "nvidia-device-plugin-n"}, Reason: "FailedMount", Message: k.message, LastTimestamp: at}}
 			}
 			w := view.New(l.State)
 			f := Of(w).On(w.Nodes["n"])

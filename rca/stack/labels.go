@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
 const (
 	gpuPresent   = "nvidia.com/gpu.present"
-	deployPlugin = deploys + "device-plugin"
-	deployDriver = deploys + "driver"
-	operands     = deploys + "operands"
+	deployPlugin = parts.Deploys + "device-plugin"
+	deployDriver = parts.Deploys + "driver"
+	operands     = parts.Deploys + "operands"
 	workloadKind = "nvidia.com/gpu.workload.config"
 	nfdLabels    = "feature.node.kubernetes.io/"
 	// pausedBy begins the value that the driver's manager and MIG manager give the labels of
@@ -82,10 +83,10 @@ func (s *Stack) unlabelled(n *view.Node) *Finding {
 // as far as it lacks them or has them empty.
 func (s *Stack) operandLabels(n *view.Node) []string {
 	var out []string
-	for _, r := range []role{driver, toolkit, plugin, validator, features} {
-		for _, d := range s.sets[r] {
+	for _, r := range []parts.Role{parts.Driver, parts.Toolkit, parts.Plugin, parts.Validator, parts.Features} {
+		for _, d := range s.kit.Sets(r) {
 			for key, value := range d.Spec.Template.Spec.NodeSelector {
-				if label := key + "=" + value; strings.HasPrefix(key, deploys) && n.Labels[key] == "" && !slices.Contains(out, label) {
+				if label := key + "=" + value; strings.HasPrefix(key, parts.Deploys) && n.Labels[key] == "" && !slices.Contains(out, label) {
 					out = append(out, label)
 				}
 			}
@@ -113,7 +114,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 			Unproven: "whether the machine has the device on its bus cannot be read here"}}
 		return f
 	}
-	sets := s.sets[discovery]
+	sets := s.kit.Sets(parts.Discovery)
 	if len(sets) == 0 {
 		if unread := s.notSeen(); unread != "" {
 			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+nfdLabels+"*; "+unread, diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
@@ -125,16 +126,16 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 		return f
 	}
 	d := sets[0]
-	if l := s.part(n, discovery); l.pod != nil {
+	if l := s.part(n, parts.Discovery); l.pod != nil {
 		f := l.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, whose pod there has written none: the device plugin is kept off")
 		f.Mends = []Mend{l.mendDiscovery(until)}
 		return f
 	}
-	m := d.misses(n)
-	if m.none() {
+	m := d.Misses(n)
+	if m.None() {
 		return s.refusedPod(n, d, Discovery)
 	}
-	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, none+", whose DaemonSet does not run there: "+d.text(n, m), d.ref(), d.text(n, m), d.claims(n, m)...)
+	f := s.finding(Discovery, KeptOff, diagnosis.GPUStackNotOnNode, none+", whose DaemonSet does not run there: "+d.Text(n, m), d.Ref(), d.Text(n, m), d.Claims(n, m)...)
 	f.Mends = []Mend{s.letOn(n, d, m, until)}
 	return f
 }
@@ -168,18 +169,11 @@ func (s *Stack) policyName() string {
 	return s.policy
 }
 
-func orReady(l look) string {
-	if l.state == "" {
-		return "Ready"
-	}
-	return strings.TrimSpace(l.where + " " + l.words)
-}
-
 // operatorNamespace is where the GPU Operator makes its DaemonSets; its usual one where it has made
 // none.
 func (s *Stack) operatorNamespace() string {
-	for _, d := range s.sets[plugin] {
-		if d.ofOperator() {
+	for _, d := range s.kit.Sets(parts.Plugin) {
+		if d.OfOperator() {
 			return d.Namespace
 		}
 	}

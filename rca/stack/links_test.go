@@ -11,6 +11,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -113,7 +114,7 @@ func TestPluginsOnTheMachine(t *testing.T) {
 		"AKS's":                        {conditions(corev1.NodeCondition{Type: "Ready", Status: "True"}, corev1.NodeCondition{Type: "GPUMissing", Status: "False"}), "8 failed DevicePluginDown proven: has GPUs and offers none: AKS runs the device plugin on the machine, so its image or driver is at fault | RepairDeviceStack replace n, or give it the platform's image with NVIDIA's driver?"},
 		"AKS's by what it says":        {conditions(corev1.NodeCondition{Type: "XIDErrors", Status: "False"}, corev1.NodeCondition{Type: "GPUMissing", Status: "True", Reason: "Gone"}, corev1.NodeCondition{Type: "UnhealthyNvidiaDevicePlugin", Status: "True", Reason: "Late"}), "8 failed DevicePluginDown proven: has GPUs and offers none: AKS runs the device plugin on the machine, so its image or driver is at fault; its condition GPUMissing is True | RepairDeviceStack replace n, or give it the platform's image with NVIDIA's driver?"},
 		"of other conditions":          {conditions(corev1.NodeCondition{Type: "Ready", Status: "True"}), "1 missing GPUStackMissing proven: has GPUs, and no device plugin is installed that announces them | RepairDeviceStack install NVIDIA's GPU Operator, which announces the GPUs of n"},
-		"a plugin has a pod there too": {func(l *lab, n *corev1.Node) { n.Status.NodeInfo.OSImage = rocket; l.pod(plugin, "n", nil) }, "4 kept off GPUStackNotOnNode likely: has no pod of the driver gpu-operator/nvidia-driver-ctr, which selects it | RepairDeviceStack see why gpu-operator/nvidia-driver-ctr makes no pod for n"},
+		"a plugin has a pod there too": {func(l *lab, n *corev1.Node) { n.Status.NodeInfo.OSImage = rocket; l.pod(parts.Plugin, "n", nil) }, "4 kept off GPUStackNotOnNode likely: has no pod of the driver gpu-operator/nvidia-driver-ctr, which selects it | RepairDeviceStack see why gpu-operator/nvidia-driver-ctr makes no pod for n"},
 	}.run(t)
 }
 
@@ -121,11 +122,11 @@ func TestPluginsOnTheMachine(t *testing.T) {
 // for who holds the one before.
 func TestDriversThatAreNotReady(t *testing.T) {
 	of := func(edit func(*corev1.Pod)) func(*lab, *corev1.Node) {
-		return func(l *lab, _ *corev1.Node) { l.pod(driver, "n", edit) }
+		return func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", edit) }
 	}
 	manager := func(d time.Duration, edits ...func(*corev1.Pod)) func(*lab, *corev1.Node) {
 		return func(l *lab, _ *corev1.Node) {
-			l.pod(driver, "n", all(append([]func(*corev1.Pod){waitsFor(driverManager, d)}, edits...)...))
+			l.pod(parts.Driver, "n", all(append([]func(*corev1.Pod){waitsFor(driverManager, d)}, edits...)...))
 			l.user()
 		}
 	}
@@ -137,7 +138,7 @@ func TestDriversThatAreNotReady(t *testing.T) {
 			}
 		}
 	}
-	waiting := func(r role, d time.Duration, edits ...func(*corev1.Pod)) func(l *lab) {
+	waiting := func(r parts.Role, d time.Duration, edits ...func(*corev1.Pod)) func(l *lab) {
 		return func(l *lab) {
 			l.pod(r, "n", all(append([]func(*corev1.Pod){waitsFor("driver-validation", d)}, edits...)...))
 		}
@@ -160,24 +161,26 @@ func TestDriversThatAreNotReady(t *testing.T) {
 			l.Pods[1].Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": *quantity(1)}
 		}, "4 starting DriverNotReady proven: is starting: its driver is being loaded for 6 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 15 min"},
 		"the machine has one":                   {labelled("pre-installed"), "5 kept off GPUStackNotOnNode likely: has no pod of the container toolkit gpu-operator/nvidia-container-toolkit-ctr, which selects it | RepairDeviceStack see why gpu-operator/nvidia-container-toolkit-ctr makes no pod for n"},
-		"the machine's does not work":           {labelled("pre-installed", waiting(toolkit, 6*time.Minute)), "4 missing DriverNotReady likely: has no driver: label nvidia.com/gpu.deploy.driver=pre-installed keeps the operator's off, and the machine has none that works | RepairDeviceStack give n a driver"},
-		"the machine's may work soon":           {labelled("pre-installed", waiting(toolkit, 4*time.Minute)), "5 starting RuntimeNotConfigured proven: is starting: its container toolkit is being set up | Wait wait until the container toolkit of n is ready, normally within 1 min"},
-		"the machine's loops":                   {labelled("pre-installed", waiting(toolkit, 4*time.Minute, func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].RestartCount = 3 })), "4 missing DriverNotReady likely: has no driver: label nvidia.com/gpu.deploy.driver=pre-installed keeps the operator's off, and the machine has none that works | RepairDeviceStack give n a driver"},
-		"a person keeps it off, and none works": {labelled("false", waiting(toolkit, 6*time.Minute)), "4 missing DriverNotReady likely: has no driver: label nvidia.com/gpu.deploy.driver=false keeps the operator's off, and the machine has none that works | RepairDeviceStack give n a driver"},
-		"nobody brings one":                     {labelled("true", func(l *lab) { l.DaemonSets = []*appsv1.DaemonSet{l.sets[discovery], l.sets[toolkit], l.sets[plugin]} }, waiting(toolkit, 6*time.Minute)), "4 missing DriverNotReady likely: has no driver: nothing loads one there, and the machine has none that works | RepairDeviceStack give n a driver"},
+		"the machine's does not work":           {labelled("pre-installed", waiting(parts.Toolkit, 6*time.Minute)), "4 missing DriverNotReady likely: has no driver: label nvidia.com/gpu.deploy.driver=pre-installed keeps the operator's off, and the machine has none that works | RepairDeviceStack give n a driver"},
+		"the machine's may work soon":           {labelled("pre-installed", waiting(parts.Toolkit, 4*time.Minute)), "5 starting RuntimeNotConfigured proven: is starting: its container toolkit is being set up | Wait wait until the container toolkit of n is ready, normally within 1 min"},
+		"the machine's loops":                   {labelled("pre-installed", waiting(parts.Toolkit, 4*time.Minute, func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].RestartCount = 3 })), "4 missing DriverNotReady likely: has no driver: label nvidia.com/gpu.deploy.driver=pre-installed keeps the operator's off, and the machine has none that works | RepairDeviceStack give n a driver"},
+		"a person keeps it off, and none works": {labelled("false", waiting(parts.Toolkit, 6*time.Minute)), "4 missing DriverNotReady likely: has no driver: label nvidia.com/gpu.deploy.driver=false keeps the operator's off, and the machine has none that works | RepairDeviceStack give n a driver"},
+		"nobody brings one": {labelled("true", func(l *lab) {
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Discovery], l.sets[parts.Toolkit], l.sets[parts.Plugin]}
+		}, waiting(parts.Toolkit, 6*time.Minute)), "4 missing DriverNotReady likely: has no driver: nothing loads one there, and the machine has none that works | RepairDeviceStack give n a driver"},
 		"its change is paused, and it runs": {func(l *lab, n *corev1.Node) {
 			n.Labels[deployPlugin] = "paused-for-driver-upgrade"
-			l.pod(driver, "n", nil)
+			l.pod(parts.Driver, "n", nil)
 		}, "4 paused DriverNotReady proven: has its device plugin paused for a change of the driver: label nvidia.com/gpu.deploy.device-plugin=paused-for-driver-upgrade | RepairDeviceStack end the driver's change on n"},
 		"its own label is paused": {labelled("paused-for-driver-upgrade"), "4 paused DriverNotReady proven: has its driver paused for a change of the driver: label nvidia.com/gpu.deploy.driver=paused-for-driver-upgrade | RepairDeviceStack end the driver's change on n"},
 		"a taint keeps it off": {func(_ *lab, n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
 		}, "4 kept off GPUStackNotOnNode proven: has no driver: gpu-operator/nvidia-driver-ctr does not run there: it does not tolerate taint team:NoSchedule | RepairDeviceStack have gpu-operator/nvidia-driver-ctr tolerate team:NoSchedule"},
 		"of two the one that least is wrong for": {func(l *lab, _ *corev1.Node) {
-			other := l.sets[driver].DeepCopy()
+			other := l.sets[parts.Driver].DeepCopy()
 			other.Name = "other"
 			other.Spec.Template.Spec.NodeSelector = map[string]string{"a": "b", "c": "d"}
-			l.sets[driver].Spec.Template.Spec.NodeSelector = map[string]string{"a": "b"}
+			l.sets[parts.Driver].Spec.Template.Spec.NodeSelector = map[string]string{"a": "b"}
 			l.DaemonSets = append([]*appsv1.DaemonSet{other}, l.DaemonSets...)
 		}, "4 kept off DriverNotReady proven: has no driver: gpu-operator/nvidia-driver-ctr does not run there: it selects nodes by label a=b, which is absent | RepairDeviceStack label n a=b"},
 	}.run(t)
@@ -187,12 +190,12 @@ func TestDriversThatAreNotReady(t *testing.T) {
 // has its own it is nobody's matter.
 func TestToolkitsThatAreNotReady(t *testing.T) {
 	of := func(edit func(*corev1.Pod)) func(*lab, *corev1.Node) {
-		return func(l *lab, _ *corev1.Node) { l.pod(driver, "n", nil); l.pod(toolkit, "n", edit) }
+		return func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", nil); l.pod(parts.Toolkit, "n", edit) }
 	}
 	labelled := func(value string, taints ...corev1.Taint) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
-			l.pod(driver, "n", nil)
-			n.Labels[deploys+"container-toolkit"], n.Spec.Taints = value, taints
+			l.pod(parts.Driver, "n", nil)
+			n.Labels[parts.Deploys+"container-toolkit"], n.Spec.Taints = value, taints
 		}
 	}
 	team := corev1.Taint{Key: "team", Effect: corev1.TaintEffectNoSchedule}
@@ -215,17 +218,17 @@ func TestToolkitsThatAreNotReady(t *testing.T) {
 func TestPluginsThatAreNotReady(t *testing.T) {
 	of := func(edit func(*corev1.Pod)) func(*lab, *corev1.Node) {
 		return func(l *lab, _ *corev1.Node) {
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", nil)
-			l.pod(plugin, "n", edit)
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
+			l.pod(parts.Plugin, "n", edit)
 		}
 	}
 	bare := func(edit func(*corev1.Pod)) func(*lab, *corev1.Node) { // nothing of the operator's is there
 		return func(l *lab, n *corev1.Node) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
-			l.sets[plugin].Spec.Template.Spec.NodeSelector = nil
-			l.DaemonSets = []*appsv1.DaemonSet{l.sets[plugin]}
-			l.pod(plugin, "n", edit)
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = nil
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin]}
+			l.pod(parts.Plugin, "n", edit)
 		}
 	}
 	class := func(name string) func(*corev1.Pod) {
@@ -271,9 +274,9 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 func TestPluginsThatAnnounceNothing(t *testing.T) {
 	of := func(edits ...func(l *lab, n *corev1.Node)) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", nil)
-			l.pod(plugin, "n", nil)
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
+			l.pod(parts.Plugin, "n", nil)
 			for _, edit := range edits {
 				edit(l, n)
 			}
@@ -293,9 +296,9 @@ func TestPluginsThatAnnounceNothing(t *testing.T) {
 	alone := func(edits ...func(l *lab, n *corev1.Node)) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
-			l.sets[plugin].Spec.Template.Spec.NodeSelector = nil
-			l.DaemonSets = []*appsv1.DaemonSet{l.sets[plugin]}
-			l.pod(plugin, "n", nil)
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = nil
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin]}
+			l.pod(parts.Plugin, "n", nil)
 			for _, edit := range edits {
 				edit(l, n)
 			}
@@ -319,7 +322,7 @@ func TestPluginsThatAnnounceNothing(t *testing.T) {
 // A plugin that has no pod on a node is kept off by what the node lacks, is refused, or is still
 // to come.
 func TestPluginsThatAreKeptOff(t *testing.T) {
-	whole := func(l *lab) { l.pod(driver, "n", nil); l.pod(toolkit, "n", nil) }
+	whole := func(l *lab) { l.pod(parts.Driver, "n", nil); l.pod(parts.Toolkit, "n", nil) }
 	refused := func(message string, edits ...func(*lab)) func(*lab, *corev1.Node) {
 		return func(l *lab, _ *corev1.Node) {
 			whole(l)
@@ -331,19 +334,19 @@ func TestPluginsThatAreKeptOff(t *testing.T) {
 	}
 	scheduled := func(has, wants int32) func(*lab) {
 		return func(l *lab) {
-			l.sets[plugin].Status.CurrentNumberScheduled, l.sets[plugin].Status.DesiredNumberScheduled = has, wants
+			l.sets[parts.Plugin].Status.CurrentNumberScheduled, l.sets[parts.Plugin].Status.DesiredNumberScheduled = has, wants
 		}
 	}
 	aged := func(node, set time.Duration) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
 			whole(l)
-			n.CreationTimestamp, l.sets[plugin].CreationTimestamp = metav1.NewTime(noon.Add(-node)), metav1.NewTime(noon.Add(-set))
+			n.CreationTimestamp, l.sets[parts.Plugin].CreationTimestamp = metav1.NewTime(noon.Add(-node)), metav1.NewTime(noon.Add(-set))
 		}
 	}
 	classed := func(name string, edits ...func(*lab)) func(*lab, *corev1.Node) {
 		return func(l *lab, _ *corev1.Node) {
 			whole(l)
-			l.sets[plugin].Spec.Template.Spec.RuntimeClassName = &name
+			l.sets[parts.Plugin].Spec.Template.Spec.RuntimeClassName = &name
 			l.RuntimeClasses = []*nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "other"}}}
 			for _, edit := range edits {
 				edit(l)
@@ -371,20 +374,20 @@ func TestPluginsThatAreKeptOff(t *testing.T) {
 		"a taint, and not the operator's": {func(l *lab, n *corev1.Node) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
 			n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
-			l.sets[plugin].Spec.Template.Spec.NodeSelector = nil
-			l.DaemonSets = []*appsv1.DaemonSet{l.sets[plugin]}
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = nil
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin]}
 		}, "6 kept off GPUStackNotOnNode proven: has no pod of the device plugin gpu-operator/nvidia-device-plugin: it does not tolerate taint team:NoSchedule | RepairDeviceStack have gpu-operator/nvidia-device-plugin tolerate team:NoSchedule"},
 		"a label of a young node": {func(l *lab, n *corev1.Node) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
 			n.CreationTimestamp = metav1.NewTime(noon.Add(-4 * time.Minute))
-			l.sets[plugin].Spec.Template.Spec.NodeSelector = map[string]string{"team": "ml"}
-			l.DaemonSets = []*appsv1.DaemonSet{l.sets[plugin]}
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = map[string]string{"team": "ml"}
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin]}
 		}, "6 starting GPUStackNotOnNode proven: is new: what labels nodes is to label it in a few minutes | Wait wait until the device plugin of n is ready, normally within 17 min"},
 		"a label": {func(l *lab, n *corev1.Node) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
 			n.CreationTimestamp = metav1.NewTime(noon.Add(-5 * time.Minute))
-			l.sets[plugin].Spec.Template.Spec.NodeSelector = map[string]string{"team": "ml"}
-			l.DaemonSets = []*appsv1.DaemonSet{l.sets[plugin]}
+			l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = map[string]string{"team": "ml"}
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin]}
 		}, "6 kept off GPUStackNotOnNode proven: has no pod of the device plugin gpu-operator/nvidia-device-plugin: it selects nodes by label team=ml, which is absent | RepairDeviceStack label n team=ml"},
 	}.run(t)
 }
@@ -426,10 +429,10 @@ func TestLabelsOfANode(t *testing.T) {
 		"not known":                    {unlabelled(time.Hour), "2 kept off GPUStackNotOnNode likely: has no pod of the node feature discovery gpu-operator/nfd-worker, which selects it | RepairDeviceStack see why gpu-operator/nfd-worker makes no pod for n"},
 		"not known, and new":           {unlabelled(4 * time.Minute), "2 starting GPUStackNotOnNode proven: is new: node feature discovery is to label it in a few minutes | Wait wait until the device plugin of n is ready, normally within 17 min"},
 		"not known, though looked for": {unlabelled(time.Hour, nfdLabels+"cpu"), "2 failed GPUStackNotOnNode proven: has none of the labels that the device plugin goes by (feature.node.kubernetes.io/pci-10de.present, feature.node.kubernetes.io/pci-0302_10de.present, feature.node.kubernetes.io/pci-0300_10de.present), though node feature discovery runs there: the device plugin is kept off | RepairDeviceStack see why node feature discovery sees no NVIDIA device on n?"},
-		"discovery has a pod there":    {with(unlabelled(time.Hour), func(l *lab, _ *corev1.Node) { l.pod(discovery, "n", nil) }), "2 failed GPUStackNotOnNode proven: has no label of node feature discovery, whose pod there has written none: the device plugin is kept off | RepairDeviceStack see why node feature discovery writes no labels for n"},
+		"discovery has a pod there":    {with(unlabelled(time.Hour), func(l *lab, _ *corev1.Node) { l.pod(parts.Discovery, "n", nil) }), "2 failed GPUStackNotOnNode proven: has no label of node feature discovery, whose pod there has written none: the device plugin is kept off | RepairDeviceStack see why node feature discovery writes no labels for n"},
 		"discovery is not installed": {with(unlabelled(time.Hour), func(l *lab, _ *corev1.Node) {
 			l.DaemonSets = l.DaemonSets[:0]
-			for _, r := range []role{driver, toolkit, plugin} {
+			for _, r := range []parts.Role{parts.Driver, parts.Toolkit, parts.Plugin} {
 				l.DaemonSets = append(l.DaemonSets, l.sets[r])
 			}
 		}), "2 missing GPUStackNotOnNode proven: has no label of node feature discovery, which is not installed: the device plugin is kept off | RepairDeviceStack install node feature discovery, which labels n"},

@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
-// maker is one of GPUs that other device plugins announce than NVIDIA's for containers: how its
-// plugin is told, what says that a node has a GPU of its, and what brings the plugin. Nothing of
+// maker is one of GPUs that other device plugins announce than NVIDIA's for containers: which its
+// plugin is, what says that a node has a GPU of its, and what brings the plugin. Nothing of
 // NVIDIA's for containers has a part in it.
 type maker struct {
 	whose string // "AMD's"
@@ -22,9 +23,8 @@ type maker struct {
 	// announces tells the resources that its device plugin announces, and devices those of them
 	// that are GPUs or parts of such, and not what stands beside them.
 	announces, devices func(corev1.ResourceName) bool
-	plugin             role
-	before             role // what its plugin waits for, and is kept off by labels too; empty for none
-	is                 func(corev1.Container) bool
+	plugin             parts.Role
+	before             parts.Role // what its plugin waits for, and is kept off by labels too; empty for none
 	// labels say that a node has one, by "key=value" or by the value "true"; keys that begin as
 	// written are its labeller's, of the properties of the card.
 	labels, written []string
@@ -59,17 +59,6 @@ func makerOf(resource corev1.ResourceName) *maker {
 	return nil
 }
 
-// makerPlugin is the role of another maker's device plugin; empty where none of the containers
-// is one.
-func makerPlugin(containers []corev1.Container) role {
-	for _, m := range makers {
-		if slices.ContainsFunc(containers, m.is) {
-			return m.plugin
-		}
-	}
-	return ""
-}
-
 // sign is the label by which a node is known to have a GPU of the maker's; empty for none.
 func (m *maker) sign(n *view.Node) string {
 	for _, label := range m.labels {
@@ -95,7 +84,7 @@ func (m *maker) sign(n *view.Node) string {
 func (s *Stack) PluginOf(n *view.Node, wants corev1.ResourceList) *corev1.Pod {
 	for _, name := range view.SortedNames(wants) {
 		if m := makerOf(name); m != nil {
-			return s.podOf(n, m.plugin)
+			return s.kit.Pod(n, m.plugin)
 		}
 	}
 	return nil
@@ -129,43 +118,43 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		return f
 	}
 	l := s.part(n, mk.plugin)
-	sets := s.sets[mk.plugin]
+	sets := s.kit.Sets(mk.plugin)
 	switch {
 	case l.pod != nil:
-		if left := podTime - s.since(l.pod.CreationTimestamp.Time); left > 0 && l.state != Failed && !l.loops {
+		if left := podTime - s.since(l.pod.CreationTimestamp.Time); left > 0 && l.State != parts.Failed && !l.Loops {
 			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" is "+view.Age(podTime-left)+" old")
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return finishMaker(n, f)
 		}
 		says := mk.plug + " runs there and announces none, as where " + mk.behind
-		parts := mk.parts(n)
-		if parts != "" {
-			says = mk.plug + " runs there and announces none of the parts that they are in (" + parts + ")"
+		split := mk.parts(n)
+		if split != "" {
+			says = mk.plug + " runs there and announces none of the parts that they are in (" + split + ")"
 		}
-		switch l.state {
+		switch l.State {
 		case "":
-		case Waiting:
-			says = mk.plug + " waits in " + orReady(l.look)
+		case parts.Waiting:
+			says = mk.plug + " waits in " + l.Text()
 		default:
-			says = mk.plug + " fails at " + orReady(l.look)
+			says = mk.plug + " fails at " + l.Text()
 		}
 		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says)
 		f.Certainty, f.Mends = diagnosis.Likely, []Mend{mk.mend(n, l.pod)}
-		if parts != "" {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+parts, n.Labelled(mk.parted)...))
+		if split != "" {
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+split, n.Labelled(mk.parted)...))
 			f.Mends[0].Steps = append(f.Mends[0].Steps, "versions of the plugin differ in which parts of GPUs they find: try another, or give the GPUs back whole (spx)")
 		}
 		return f
 	case len(sets) > 0:
 		d := sets[0]
-		m := d.misses(n)
-		if m.none() {
+		m := d.Misses(n)
+		if m.None() {
 			return finishMaker(n, s.refusedPod(n, d, PluginOnNode))
 		}
 		if f := s.moduleUnloaded(mk, n, d, m); f != nil {
 			return finishMaker(n, f)
 		}
-		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s does not run there: %s", mk.has, resource, d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
+		f := s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s does not run there: %s", mk.has, resource, d.Namespace, d.Name, d.Text(n, m)), d.Ref(), d.Text(n, m), d.Claims(n, m)...)
 		f.Mends = []Mend{s.letBothOn(mk, n, d, m)}
 		return finishMaker(n, f)
 	}
@@ -181,10 +170,10 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 }
 
 // letBothOn lets its device plugin on the node, and before it what that waits for.
-func (s *Stack) letBothOn(mk *maker, n *view.Node, d *set, m misses) Mend {
+func (s *Stack) letBothOn(mk *maker, n *view.Node, d *parts.Set, m parts.Misses) Mend {
 	mend := s.letOn(n, d, m, "")
-	for _, w := range s.sets[mk.before] {
-		if x := w.misses(n); !x.none() && w.Namespace == d.Namespace {
+	for _, w := range s.kit.Sets(mk.before) {
+		if x := w.Misses(n); !x.None() && w.Namespace == d.Namespace {
 			first := s.letOn(n, w, x, "")
 			mend.Title = first.Title + "; " + mend.Title
 			mend.Commands = append(first.Commands[:len(first.Commands)-1], mend.Commands...)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -30,7 +31,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
-	if s.policy != "" && !s.plain && len(s.sets[discovery]) > 0 && (unlooked(n) || s.byHand(n)) {
+	if s.policy != "" && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (unlooked(n) || s.byHand(n)) {
 		f := s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
 		if reason, message := s.policySays(); reason == reconcileFailed {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))
@@ -50,7 +51,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		} else if reason, message := s.policySays(); reason != "" {
 			fact += "; " + reason + ": " + view.Told(view.Quotable(message, 600), maxWords)
 			claims = append(claims, diagnosis.Says(message))
-			if len(s.sets[discovery]) == 0 && (reason == "NFDLabelsMissing" || reason == "NoGPUNodes") {
+			if len(s.kit.Sets(parts.Discovery)) == 0 && (reason == "NFDLabelsMissing" || reason == "NoGPUNodes") {
 				says = "has GPUs, and the GPU Operator installs nothing: node feature discovery is not there to label them"
 			} else if reason == reconcileFailed {
 				says = "has GPUs, and the GPU Operator cannot make what announces them: " + view.Told(view.Quotable(message, 600), maxWords)

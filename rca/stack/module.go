@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -28,20 +29,20 @@ func moduleOf(key string) (namespace, name string, is bool) {
 
 // moduleUnloaded: a maker's device plugin is kept off the node for its driver has not been loaded
 // there.
-func (s *Stack) moduleUnloaded(mk *maker, n *view.Node, d *set, m misses) *Finding {
-	for _, label := range m.labels {
+func (s *Stack) moduleUnloaded(mk *maker, n *view.Node, d *parts.Set, m parts.Misses) *Finding {
+	for _, label := range m.Labels {
 		key, _, _ := strings.Cut(label, "=")
 		namespace, name, is := moduleOf(key)
 		if !is {
 			continue
 		}
-		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, fmt.Sprintf("%s and has no driver of theirs: %s/%s waits for label %s, which Kernel Module Management writes once the driver is loaded", mk.has, d.Namespace, d.Name, key), d.ref(), d.text(n, m), d.claims(n, m)...)
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, fmt.Sprintf("%s and has no driver of theirs: %s/%s waits for label %s, which Kernel Module Management writes once the driver is loaded", mk.has, d.Namespace, d.Name, key), d.Ref(), d.Text(n, m), d.Claims(n, m)...)
 		mend := Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("have Kernel Module Management load the driver (%s) of %s", mk.driver, n.Name), Risk: diagnosis.MediumRisk, Minutes: 20,
 			Steps: []string{"see why the driver is not loaded: the pods kmm-worker-" + n.Name + "-* and, where it is built, *-build", "a driver that the machine has loaded already has to be kept from it first (blacklisted), and the machine rebooted", "leave label " + key + " alone: written by hand it says what is not so"}}
 		if pod := worker(n, name); pod != nil {
-			if l := s.look(pod); l.state != "" {
-				f.Says += ": " + orReady(l)
-				f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(l), l.claims...))
+			if l := s.kit.Look(pod); l.State != "" {
+				f.Says += ": " + l.Text()
+				f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), l.Text(), l.Claims...))
 			}
 			mend.Commands = append(mend.Commands, fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name))
 		}

@@ -23,8 +23,8 @@ func (s *Stack) operatorDown(n *view.Node) *Finding {
 		return nil
 	}
 	until := "the GPU Operator has installed what announces the GPUs of " + n.Name
-	if l := s.look(pod); l.state != "" {
-		f := s.finding(Installed, Failed, diagnosis.GPUStackMissing, "has GPUs, and the GPU Operator, which installs what announces them, does not run: "+orReady(l), podRef(pod), orReady(l), append(l.claims, noPlugin()...)...)
+	if l := s.kit.Look(pod); l.State != "" {
+		f := s.finding(Installed, Failed, diagnosis.GPUStackMissing, "has GPUs, and the GPU Operator, which installs what announces them, does not run: "+l.Text(), podRef(pod), l.Text(), append(l.Claims, noPlugin()...)...)
 		m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the GPU Operator's own pod run: " + pod.Namespace + "/" + pod.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
 		if pod.Spec.NodeName == "" {

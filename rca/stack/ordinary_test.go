@@ -9,12 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // mounts has the device plugin's DaemonSet mount ConfigMaps of its namespace.
 func (l *lab) mounts(names ...string) {
-	spec := &l.sets[plugin].Spec.Template.Spec
+	spec := &l.sets[parts.Plugin].Spec.Template.Spec
 	for _, name := range names {
 		spec.Volumes = append(spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}})
 	}
@@ -49,7 +50,7 @@ func TestAConfigurationIsReadOnce(t *testing.T) {
 				cm.ManagedFields = []metav1.ManagedFieldsEntry{{Time: new(metav1.NewTime(noon.Add(-k.ago)))}, {}, {Time: new(metav1.NewTime(noon.Add(-30 * time.Hour)))}}
 			}
 			l.ConfigMaps = append(l.ConfigMaps, configMap("gpu-operator", "entrypoint", "entrypoint.sh", "#!/bin/bash\nexec x"), cm)
-			l.pod(plugin, "n", nil)
+			l.pod(parts.Plugin, "n", nil)
 			w := view.New(l.State)
 			got := ""
 			if m := Of(w).Misread(w.Nodes["n"]); m != nil {
@@ -80,12 +81,12 @@ func TestMPSWithoutItsDaemon(t *testing.T) {
 		l.gpuNode("n")
 		l.mounts("cm")
 		l.ConfigMaps = append(l.ConfigMaps, configMap("gpu-operator", "cm", "any", k.entry))
-		for _, r := range []role{driver, toolkit} {
+		for _, r := range []parts.Role{parts.Driver, parts.Toolkit} {
 			l.pod(r, "n", nil)
 		}
-		l.pod(plugin, "n", crashes(""))
+		l.pod(parts.Plugin, "n", crashes(""))
 		if k.daemon != "" {
-			ds := l.sets[plugin].DeepCopy()
+			ds := l.sets[parts.Plugin].DeepCopy()
 			ds.Namespace, ds.Name, ds.Spec.Template.Spec.Containers = k.daemon, "mps", []corev1.Container{{Name: "mps-control-daemon-ctr"}}
 			l.DaemonSets = append(l.DaemonSets, ds)
 		}
@@ -115,11 +116,11 @@ func TestADriverThatIsLoadedByOthers(t *testing.T) {
 		l := newLab()
 		n := l.gpuNode("n")
 		n.Labels = map[string]string{amd.labels[0]: "true"}
-		ds := l.sets[plugin].DeepCopy()
+		ds := l.sets[parts.Plugin].DeepCopy()
 		ds.Name, ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = "amd", []corev1.Container{{Image: "rocm/k8s-device-plugin:latest"}}, k.selector
 		l.DaemonSets = append(l.DaemonSets, ds)
 		if k.worker {
-			l.pod(discovery, "n", crashes(""))
+			l.pod(parts.Discovery, "n", crashes(""))
 			p := l.Pods[len(l.Pods)-1]
 			p.Name, p.Namespace, p.OwnerReferences = "kmm-worker-n-config", "amd", nil
 			p.Labels = map[string]string{"app.kubernetes.io/component": "worker", "kmm.node.kubernetes.io/module.name": "config"}
@@ -160,7 +161,7 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		"and the operator's toolkit is there": {func(l *lab, p *corev1.Pod) {
 			p.Spec.RuntimeClassName = new("nvidia")
 			l.Nodes[0].Status.NodeInfo.KernelVersion = "5.15.146.1-microsoft-standard-WSL2"
-			l.pod(toolkit, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
 		}, ""},
 		"a cloud names its type": {func(l *lab, _ *corev1.Pod) {
 			l.Nodes[0].Labels = map[string]string{"node.kubernetes.io/instance-type": "m5.large"}
@@ -169,9 +170,9 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		"discovery looked, in vain": {func(l *lab, _ *corev1.Pod) { l.Nodes[0].Labels = map[string]string{nfdLabels + "cpu": "x"} }, ""},
 	} {
 		l := newLab()
-		l.sets[plugin].Spec.Template.Spec.NodeSelector = nil
+		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = nil
 		l.chartNode(nil)
-		l.pod(plugin, "n", nil)
+		l.pod(parts.Plugin, "n", nil)
 		k.edit(l, l.Pods[0])
 		w := view.New(l.State)
 		s := Of(w)
@@ -218,16 +219,16 @@ func TestMIGWithoutInstances(t *testing.T) {
 			l.Pods[0].Status.ContainerStatuses[0] = corev1.ContainerStatus{Ready: true}
 		}, false},
 		"there is no labeller":  {func(l *lab, _ *corev1.Node) { l.Pods = nil }, false},
-		"MIG manager is let on": {func(_ *lab, n *corev1.Node) { n.Labels[deploys+"mig-manager"] = "true" }, false},
+		"MIG manager is let on": {func(_ *lab, n *corev1.Node) { n.Labels[parts.Deploys+"mig-manager"] = "true" }, false},
 		"it has spoken":         {func(_ *lab, n *corev1.Node) { n.Labels["nvidia.com/mig.capable"] = "false" }, false},
 	} {
 		l := newLab()
 		n := l.gpuNode("n")
 		l.policy(map[string]any{"mig": map[string]any{"strategy": "single"}})
-		l.sets[features] = l.sets[plugin].DeepCopy()
-		l.sets[features].Name, l.sets[features].Spec.Template.Spec.Containers = "gfd", []corev1.Container{{Name: "gpu-feature-discovery"}}
-		l.DaemonSets = append(l.DaemonSets, l.sets[features])
-		l.pod(features, "n", crashes(""))
+		l.sets[parts.Features] = l.sets[parts.Plugin].DeepCopy()
+		l.sets[parts.Features].Name, l.sets[parts.Features].Spec.Template.Spec.Containers = "gfd", []corev1.Container{{Name: "gpu-feature-discovery"}}
+		l.DaemonSets = append(l.DaemonSets, l.sets[parts.Features])
+		l.pod(parts.Features, "n", crashes(""))
 		k.edit(l, n)
 		w := view.New(l.State)
 		if got := Of(w).mayLackInstances(w.Nodes["n"]); got != k.want {

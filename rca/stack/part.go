@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -13,18 +14,18 @@ type part struct {
 	s   *Stack
 	n   *view.Node
 	pod *corev1.Pod // nil where the node has none
-	look
+	parts.Look
 }
 
-func (s *Stack) part(n *view.Node, r role) part {
-	p := part{s: s, n: n, pod: s.podOf(n, r)}
+func (s *Stack) part(n *view.Node, r parts.Role) part {
+	p := part{s: s, n: n, pod: s.kit.Pod(n, r)}
 	if p.pod != nil {
-		p.look = s.look(p.pod)
+		p.Look = s.kit.Look(p.pod)
 	}
 	return p
 }
 
 // finding is what is the matter with a link, as the pod shows it.
 func (p *part) finding(link Link, state State, cause diagnosis.CauseID, says string) *Finding {
-	return p.s.finding(link, state, cause, says, podRef(p.pod), orReady(p.look), p.claims...)
+	return p.s.finding(link, state, cause, says, podRef(p.pod), p.Text(), p.Claims...)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -22,7 +23,7 @@ type pluginLink struct{ part }
 
 // pluginOn is that of the node; nil where it has no pod of the device plugin.
 func (s *Stack) pluginOn(n *view.Node) *pluginLink {
-	if p := s.part(n, plugin); p.pod != nil {
+	if p := s.part(n, parts.Plugin); p.pod != nil {
 		return &pluginLink{p}
 	}
 	return nil
@@ -33,43 +34,43 @@ func (s *Stack) pluginOn(n *view.Node) *pluginLink {
 func (l *pluginLink) unready() *Finding {
 	n, pod := l.n, l.pod
 	if pod.Spec.NodeName == "" {
-		f := l.s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "has its device plugin's pod waiting for room: "+strings.TrimPrefix(l.words, "not scheduled: "), podRef(pod), l.words, l.claims...)
+		f := l.s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "has its device plugin's pod waiting for room: "+strings.TrimPrefix(l.Words, "not scheduled: "), podRef(pod), l.Words, l.Claims...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make room for the device plugin on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}}
 		return f
 	}
 	switch {
-	case noRuntime(l.words):
+	case noRuntime(l.Words):
 		return l.handler()
-	case strings.Contains(l.where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
-		return l.waitsFor(Driver, diagnosis.DriverNotReady, driver)
-	case l.where == "driver-validation":
-		return l.waitsFor(Driver, diagnosis.DriverNotReady, driver)
-	case l.where == "toolkit-validation":
-		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, toolkit)
-	case strings.Contains(l.words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
-		return l.outside("cannot load NVML", orReady(l.look))
-	case l.state != Failed && !l.loops:
-		if left := podTime - l.s.since(l.since); left > 0 {
+	case strings.Contains(l.Where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
+		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
+	case l.Where == "driver-validation":
+		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
+	case l.Where == "toolkit-validation":
+		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, parts.Toolkit)
+	case strings.Contains(l.Words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
+		return l.outside("cannot load NVML", l.Text())
+	case l.State != parts.Failed && !l.Loops:
+		if left := podTime - l.s.since(l.Since); left > 0 {
 			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(l.s.since(pod.CreationTimestamp.Time))+" old")
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return f
 		}
-	case l.bare() && !strings.Contains(l.words, "Image") && l.loops:
-		return l.outside("crashes", orReady(l.look))
+	case l.bare() && !strings.Contains(l.Words, "Image") && l.Loops:
+		return l.outside("crashes", l.Text())
 	}
-	if kind, name := absent(l.words); name != "" {
+	if kind, name := absent(l.Words); name != "" {
 		return l.withoutVolume(kind, name)
 	}
-	if f := l.config().sharing(); f != nil && l.loops {
+	if f := l.config().sharing(); f != nil && l.Loops {
 		return f
 	}
-	f := l.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+orReady(l.look))
-	if l.told {
+	f := l.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+l.Text())
+	if l.Told {
 		f.Certainty = diagnosis.Likely
 	}
-	if l.state != Failed {
-		f.Says, f.Certainty = "has GPUs and offers none: its device plugin's pod is not ready: "+orReady(l.look), l.s.aged()
+	if l.State != parts.Failed {
+		f.Says, f.Certainty = "has GPUs and offers none: its device plugin's pod is not ready: "+l.Text(), l.s.aged()
 	}
 	f.Mends = []Mend{l.mend()}
 	return f
@@ -78,21 +79,21 @@ func (l *pluginLink) unready() *Finding {
 // waitsFor: the plugin's init container waits for another part that is nowhere to be seen
 // at fault. Where that is Ready, the plugin's pod of before waits for what was written before:
 // another one looks again.
-func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r role) *Finding {
+func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) *Finding {
 	what := string(r)
-	if left := podTime - l.s.since(l.pod.CreationTimestamp.Time); left > 0 && !l.loops {
+	if left := podTime - l.s.since(l.pod.CreationTimestamp.Time); left > 0 && !l.Loops {
 		f := l.finding(link, Starting, cause, "is starting: its device plugin waits for the "+what)
 		f.Mends = []Mend{waitFor(l.n, "device plugin", left)}
 		return f
 	}
-	f := l.finding(link, Waiting, cause, fmt.Sprintf("has its device plugin waiting for the %s: init container %s", what, orReady(l.look)))
+	f := l.finding(link, Waiting, cause, fmt.Sprintf("has its device plugin waiting for the %s: init container %s", what, l.Text()))
 	f.Certainty = diagnosis.Likely
 	m := l.mend()
 	m.Title = "see why the " + what + " of " + l.n.Name + " is not validated"
 	m.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + l.n.Name + "  # nvidia-operator-validator says which part fails"}, m.Commands...)
 	f.Mends = []Mend{m}
-	if of := l.s.part(l.n, r); of.pod != nil && of.state == "" {
-		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.claims...))
+	if of := l.s.part(l.n, r); of.pod != nil && of.State == "" {
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.Claims...))
 		f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the device plugin sees that the " + what + " is Ready nobody can try on a copy"}, m}
 	}
 	return f
@@ -106,13 +107,13 @@ func (l *pluginLink) bare() bool {
 
 // alone says whether nothing but the plugin itself is of NVIDIA's stack on the node.
 func (l *pluginLink) alone() bool {
-	return l.s.podOf(l.n, toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels["cloud.google.com/gke-accelerator"] == ""
+	return l.s.kit.Pod(l.n, parts.Toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels["cloud.google.com/gke-accelerator"] == ""
 }
 
 // outside: the plugin finds no GPU where its container is not given any.
 func (l *pluginLink) outside(does, fact string) *Finding {
 	n, pod := l.n, l.pod
-	f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has a device plugin that %s: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default", does), podRef(pod), fact+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...)
+	f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has a device plugin that %s: its pod names no RuntimeClass, so it sees GPUs only if NVIDIA's is the runtime by default", does), podRef(pod), fact+"; no runtimeClassName", append(l.Claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))...)
 	f.Certainty = diagnosis.Likely
 	if n.Geometry != nil && n.Geometry.Report.Source == nodeprobe.SourceNVML && n.Doubt == "" {
 		f.Certainty = diagnosis.Proven // the driver is loaded and shows the GPUs
@@ -137,7 +138,7 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 // registration: the plugin's pod is Ready, and the node offers nothing.
 func (l *pluginLink) registration() *Finding {
 	s, n := l.s, l.n
-	since := s.since(l.since)
+	since := s.since(l.Since)
 	known := false // a key with devices is there: they are unhealthy
 	for _, stock := range n.Facts().Stocks() {
 		known = known || stock.Capacity > 0
@@ -146,7 +147,7 @@ func (l *pluginLink) registration() *Finding {
 	case known && n.Geometry == nil:
 		return nil // unhealthy, as far as anything tells
 	case since < kubeletTime:
-		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin is ready for "+view.Age(since)+" and has still to announce the GPUs", podRef(l.pod), "Ready", l.claims...)
+		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin is ready for "+view.Age(since)+" and has still to announce the GPUs", podRef(l.pod), "Ready", l.Claims...)
 		f.Mends = []Mend{waitFor(n, "device plugin", kubeletTime-since)}
 		return f
 	}
@@ -163,7 +164,7 @@ func (l *pluginLink) registration() *Finding {
 	if l.bare() {
 		return l.outside("runs and finds no GPU", "Ready for "+view.Age(since)+", and the node has no key of "+string(view.WholeGPU))
 	}
-	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(l.pod), "Ready for "+view.Age(since)+", and the node offers nothing", l.claims...)
+	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(l.pod), "Ready for "+view.Age(since)+", and the node offers nothing", l.Claims...)
 	restart := Mend{Kind: diagnosis.RestartDevicePlugin}
 	m := l.mend()
 	if _, announced := n.Status.Capacity[view.WholeGPU]; announced { // the kubelet knows the name, and of no device
@@ -182,19 +183,19 @@ func (l *pluginLink) registration() *Finding {
 func (l *pluginLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the device plugin of " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 10,
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.where, firstContainer(pod))), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, firstContainer(pod))), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
 	switch value := n.Labels[pluginConfigLabel]; {
-	case strings.HasPrefix(l.where, "config-manager") && value != "":
+	case strings.HasPrefix(l.Where, "config-manager") && value != "":
 		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", pluginConfigLabel, value, n.Name)
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+pluginConfigLabel+"-  # the default; or the name of an entry of its ConfigMap")
-	case strings.Contains(l.words, "Image"):
+	case strings.Contains(l.Words, "Image"):
 		m.Title = "let " + n.Name + " pull the device plugin's image"
 	}
-	if l.loops && l.s.mayLackInstances(n) {
+	if l.Loops && l.s.mayLackInstances(n) {
 		m.Steps = []string{"see what it says: by strategy single it ends where MIG is on and no instance is made, as where MIG was switched on before the GPU Operator came", "let MIG manager onto the node then, which lays the GPUs out"}
-		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+deploys+"mig-manager=true "+view.LabelMIGConfig+"=all-disabled --overwrite  # where it says so; or all-1g.5gb and the like, as its GPUs are called")
+		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+parts.Deploys+"mig-manager=true "+view.LabelMIGConfig+"=all-disabled --overwrite  # where it says so; or all-1g.5gb and the like, as its GPUs are called")
 	}
-	if m.Unproven == "" && l.where == "" {
+	if m.Unproven == "" && l.Where == "" {
 		m.Unproven = "only its log tells why it announces nothing"
 	}
 	return m
@@ -204,12 +205,12 @@ func (l *pluginLink) mend() Mend {
 // on without instances (k8s-device-plugin internal/rm), so nothing labels the node as capable of
 // MIG, and MIG manager, which goes by that, is not let on it.
 func (s *Stack) mayLackInstances(n *view.Node) bool {
-	return s.strategy == "single" && n.Labels[deploys+"mig-manager"] == "" && n.Labels["nvidia.com/mig.capable"] == "" && s.part(n, features).loops
+	return s.strategy == "single" && n.Labels[parts.Deploys+"mig-manager"] == "" && n.Labels["nvidia.com/mig.capable"] == "" && s.part(n, parts.Features).Loops
 }
 
 func firstContainer(p *corev1.Pod) string {
 	for _, c := range p.Spec.Containers {
-		if isPlugin(c) {
+		if parts.IsPlugin(c) {
 			return c.Name
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -21,16 +22,16 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // lab is a cluster of the GPU Operator's whose nodes' links are broken one by one.
 type lab struct {
 	*cluster.State
-	sets map[role]*appsv1.DaemonSet
+	sets map[parts.Role]*appsv1.DaemonSet
 }
 
 func newLab() *lab {
-	l := &lab{State: &cluster.State{Now: noon, Live: true, Unread: map[string]string{}}, sets: map[role]*appsv1.DaemonSet{}}
-	for r, c := range map[role]string{discovery: "nfd-worker", driver: "nvidia-driver-ctr", toolkit: "nvidia-container-toolkit-ctr", plugin: "nvidia-device-plugin"} {
+	l := &lab{State: &cluster.State{Now: noon, Live: true, Unread: map[string]string{}}, sets: map[parts.Role]*appsv1.DaemonSet{}}
+	for r, c := range map[parts.Role]string{parts.Discovery: "nfd-worker", parts.Driver: "nvidia-driver-ctr", parts.Toolkit: "nvidia-container-toolkit-ctr", parts.Plugin: "nvidia-device-plugin"} {
 		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: c, UID: types.UID(c), CreationTimestamp: metav1.NewTime(noon.Add(-48 * time.Hour))}}
 		ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: c}}
 		ds.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
-		if key := map[role]string{driver: deployDriver, toolkit: deploys + "container-toolkit", plugin: deployPlugin}[r]; key != "" {
+		if key := map[parts.Role]string{parts.Driver: deployDriver, parts.Toolkit: parts.Deploys + "container-toolkit", parts.Plugin: deployPlugin}[r]; key != "" {
 			ds.Spec.Template.Spec.NodeSelector = map[string]string{key: "true"}
 		}
 		l.sets[r] = ds
@@ -43,13 +44,13 @@ func newLab() *lab {
 func (l *lab) gpuNode(name string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-24 * time.Hour)), Labels: map[string]string{
 		"karpenter.k8s.aws/instance-gpu-name": "a10g", "karpenter.k8s.aws/instance-gpu-count": "4",
-		view.GPULabels[0]: "true", gpuPresent: "true", deployDriver: "true", deploys + "container-toolkit": "true", deployPlugin: "true"}}}
+		view.GPULabels[0]: "true", gpuPresent: "true", deployDriver: "true", parts.Deploys + "container-toolkit": "true", deployPlugin: "true"}}}
 	l.Nodes = append(l.Nodes, n)
 	return n
 }
 
 // runs has a DaemonSet's pod run on a node; fails, and waits, have it do that.
-func (l *lab) pod(r role, node string, edit func(*corev1.Pod)) {
+func (l *lab) pod(r parts.Role, node string, edit func(*corev1.Pod)) {
 	ds, yes := l.sets[r], true
 	began := metav1.NewTime(noon.Add(-2 * time.Hour))
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ds.Namespace, Name: ds.Name + "-" + node, CreationTimestamp: began, OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: ds.Name, UID: ds.UID, Controller: &yes}}}, Spec: *ds.Spec.Template.Spec.DeepCopy()}
@@ -106,20 +107,20 @@ func TestFirstBrokenLinkIsNamed(t *testing.T) {
 				return nil
 			}
 			if broken(Discovery) { // then nothing of the operator's is there
-				for _, key := range []string{view.GPULabels[0], gpuPresent, deployDriver, deploys + "container-toolkit", deployPlugin} {
+				for _, key := range []string{view.GPULabels[0], gpuPresent, deployDriver, parts.Deploys + "container-toolkit", deployPlugin} {
 					delete(n.Labels, key)
 				}
 				n.Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: name, Effect: corev1.TaintEffectNoExecute}}
 				continue
 			}
-			l.pod(discovery, name, nil)
+			l.pod(parts.Discovery, name, nil)
 			if broken(Labels) {
 				n.Labels[deployPlugin] = rapid.SampledFrom([]string{"false", view.Paused}).Draw(r, "label")
 				continue
 			}
-			l.pod(driver, name, stops(broken(Driver), driverManager))
-			l.pod(toolkit, name, stops(broken(Runtime), "driver-validation"))
-			l.pod(plugin, name, stops(broken(Plugin), "toolkit-validation"))
+			l.pod(parts.Driver, name, stops(broken(Driver), driverManager))
+			l.pod(parts.Toolkit, name, stops(broken(Runtime), "driver-validation"))
+			l.pod(parts.Plugin, name, stops(broken(Plugin), "toolkit-validation"))
 			if broken(Registration) || want[name] != 0 {
 				continue
 			}

@@ -6,25 +6,26 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // toolkit is the link that the container runtime's part is, where the GPU Operator installs
 // it; nil where it is whole, or the machine's own.
 func (s *Stack) toolkit(n *view.Node) *Finding {
-	l := s.part(n, toolkit)
+	l := s.part(n, parts.Toolkit)
 	until := "the runtime of " + n.Name + " knows NVIDIA's, and its device plugin has announced its GPUs"
 	if l.pod == nil {
-		for _, d := range s.sets[toolkit] {
-			m := d.misses(n)
-			if m.none() {
+		for _, d := range s.kit.Sets(parts.Toolkit) {
+			m := d.Misses(n)
+			if m.None() {
 				return s.refusedPod(n, d, Runtime)
 			}
-			if n.Labels[deploys+"container-toolkit"] == "pre-installed" || len(m.taints) == 0 && n.Labels[deploys+"container-toolkit"] == "false" {
+			if n.Labels[parts.Deploys+"container-toolkit"] == "pre-installed" || len(m.Taints) == 0 && n.Labels[parts.Deploys+"container-toolkit"] == "false" {
 				continue // the machine's own
 			}
-			f := s.finding(Runtime, KeptOff, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no container toolkit: %s/%s does not run there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
-			if len(m.taints) > 0 {
+			f := s.finding(Runtime, KeptOff, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no container toolkit: %s/%s does not run there: %s", d.Namespace, d.Name, d.Text(n, m)), d.Ref(), d.Text(n, m), d.Claims(n, m)...)
+			if len(m.Taints) > 0 {
 				f.Cause = diagnosis.GPUStackNotOnNode
 			}
 			f.Mends = []Mend{s.letOn(n, d, m, until)}
@@ -32,18 +33,18 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 		}
 		return nil
 	}
-	if l.state == "" {
+	if l.State == "" {
 		return nil
 	}
-	if l.state != Failed && !l.loops {
-		if left := podTime - s.since(l.since); left > 0 {
+	if l.State != parts.Failed && !l.Loops {
+		if left := podTime - s.since(l.Since); left > 0 {
 			f := l.finding(Runtime, Starting, diagnosis.RuntimeNotConfigured, "is starting: its container toolkit is being set up")
 			f.Mends = []Mend{waitFor(n, "container toolkit", left)}
 			return f
 		}
 	}
-	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+orReady(l.look))
-	if l.state != Failed {
+	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+l.Text())
+	if l.State != parts.Failed {
 		f.Certainty = s.aged()
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "mend the container toolkit of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
@@ -53,12 +54,12 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 }
 
 // runtimeClass: a DaemonSet's pods ask for a RuntimeClass that does not exist.
-func (s *Stack) runtimeClass(n *view.Node, d *set) *Finding {
+func (s *Stack) runtimeClass(n *view.Node, d *parts.Set) *Finding {
 	name := d.Spec.Template.Spec.RuntimeClassName
 	if name == nil || *name == "" || s.runtimes[*name] || s.unread("RuntimeClass") != "" {
 		return nil
 	}
-	f := s.finding(Runtime, Missing, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no pod of %s/%s, which asks RuntimeClass %s: that does not exist", d.Namespace, d.Name, *name), d.ref(), "spec.template.spec.runtimeClassName is "+*name+", and no RuntimeClass has that name",
+	f := s.finding(Runtime, Missing, diagnosis.RuntimeNotConfigured, fmt.Sprintf("has no pod of %s/%s, which asks RuntimeClass %s: that does not exist", d.Namespace, d.Name, *name), d.Ref(), "spec.template.spec.runtimeClassName is "+*name+", and no RuntimeClass has that name",
 		diagnosis.That("spec.template.spec.runtimeClassName", "", diagnosis.Is, *name), diagnosis.That("", "", diagnosis.Absent, "").Of("RuntimeClass/"+*name))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make RuntimeClass " + *name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 3,
 		Commands: []string{fmt.Sprintf(`kubectl apply -f - <<'END'
@@ -77,12 +78,12 @@ func noRuntime(words string) bool {
 
 // handler: the node's container runtime does not know the handler of a pod's RuntimeClass.
 func (l *pluginLink) handler() *Finding {
-	f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.words, podRef(l.pod), l.words, l.claims...)
+	f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not know NVIDIA's: the device plugin's pod is not started: "+l.Words, podRef(l.pod), l.Words, l.Claims...)
 	if l.pod.Spec.RuntimeClassName == nil {
 		f.Certainty = diagnosis.Likely // its words alone
 	}
 	f.Mends = []Mend{l.s.configure(l.n)}
-	if l.s.podOf(l.n, toolkit) != nil {
+	if l.s.kit.Pod(l.n, parts.Toolkit) != nil {
 		l.s.untoldHome(l.n, f)
 	}
 	return f

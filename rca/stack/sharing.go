@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -20,27 +21,27 @@ const mpsCapable = "nvidia.com/mps.capable"
 // installs the daemon's DaemonSet also where nobody asks for MPS, so that alone says nothing.
 func (c *pluginConfig) sharing() *Finding {
 	s, n := c.s, c.n
-	if !byMPS(c.entry) || s.podOf(n, mps) != nil {
+	if !byMPS(c.entry) || s.kit.Pod(n, parts.MPS) != nil {
 		return nil
 	}
-	if len(s.sets[mps]) == 0 {
+	if len(s.kit.Sets(parts.MPS)) == 0 {
 		return c.withoutMPS()
 	}
-	i := slices.IndexFunc(s.sets[mps], func(d *set) bool { return d.Namespace == c.pod.Namespace })
+	i := slices.IndexFunc(s.kit.Sets(parts.MPS), func(d *parts.Set) bool { return d.Namespace == c.pod.Namespace })
 	if i < 0 {
 		return nil
 	}
-	d := s.sets[mps][i]
-	m := d.misses(n)
-	if m.none() {
+	d := s.kit.Sets(parts.MPS)[i]
+	m := d.Misses(n)
+	if m.None() {
 		return nil
 	}
-	f := s.finding(Registration, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs and offers none: its device plugin waits for the MPS daemon, and %s/%s has no pod there: %s", d.Namespace, d.Name, d.text(n, m)), d.ref(), d.text(n, m), d.claims(n, m)...)
+	f := s.finding(Registration, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("has GPUs and offers none: its device plugin waits for the MPS daemon, and %s/%s has no pod there: %s", d.Namespace, d.Name, d.Text(n, m)), d.Ref(), d.Text(n, m), d.Claims(n, m)...)
 	f.Certainty = diagnosis.Likely // that it waits for this, only its log says
 	f.Evidence = append(f.Evidence, diagnosis.Fact(c.ref(), "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:")))
 	until := "the MPS daemon runs on " + n.Name
 	mend := s.letOn(n, d, m, until)
-	if slices.Contains(m.labels, mpsCapable+"=true") && s.podOf(n, features) == nil {
+	if slices.Contains(m.Labels, mpsCapable+"=true") && s.kit.Pod(n, parts.Features) == nil {
 		mend = Mend{Kind: diagnosis.RepairDeviceStack, Title: "have GPU feature discovery run on " + n.Name + ", which labels it " + mpsCapable + "=true", Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
 			Commands: []string{"helm list -n " + d.Namespace, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set gfd.enabled=true", d.Namespace), "kubectl get node " + n.Name + " -L " + mpsCapable}}
 	}
@@ -54,9 +55,9 @@ func (c *pluginConfig) sharing() *Finding {
 // start (it wants --mps-root; k8s-device-plugin cmd/nvidia-device-plugin).
 func (c *pluginConfig) withoutMPS() *Finding {
 	pod, space, name := c.pod, c.from.Namespace, c.from.Name
-	f := c.s.finding(Plugin, Missing, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin is to share them by MPS, and no MPS daemon is installed: it is "+orReady(c.look), c.ref(), "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:"))
+	f := c.s.finding(Plugin, Missing, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin is to share them by MPS, and no MPS daemon is installed: it is "+c.Text(), c.ref(), "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:"))
 	f.Certainty = diagnosis.Likely // that it stops for this, only its log says
-	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), orReady(c.look)+"; no DaemonSet is the MPS daemon", append(c.claims, diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, view.MPSName).Of("DaemonSet/*"))...))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), c.Text()+"; no DaemonSet is the MPS daemon", append(c.Claims, diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, view.MPSName).Of("DaemonSet/*"))...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install the MPS daemon beside the device plugin, or have ConfigMap " + space + "/" + name + " share GPUs by timeSlicing", Risk: diagnosis.MediumRisk, Minutes: 10,
 		Steps: []string{"have the device plugin come by its chart, which brings the daemon and GPU feature discovery; or write timeSlicing for mps in the ConfigMap: no limit of memory is kept then"},
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50  # says what it wants of MPS", pod.Namespace, pod.Name),

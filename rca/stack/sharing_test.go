@@ -8,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -87,7 +88,7 @@ func TestHowSureItIsThatAContainerGetsNoGPU(t *testing.T) {
 	} {
 		l := newLab()
 		l.gpuNode("n")
-		l.pod(plugin, "n", crashes("no card"))
+		l.pod(parts.Plugin, "n", crashes("no card"))
 		w := view.New(l.State)
 		n := w.Nodes["n"]
 		if n.Doubt = k.doubt; k.source != "" {

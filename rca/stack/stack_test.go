@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -53,24 +54,24 @@ func TestStates(t *testing.T) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
 		}, Installed, Unseen, diagnosis.GPUStackMissing, "nothing was seen that announces them", "helm install"},
 		"refused by a quota": {func(l *lab, _ *corev1.Node) {
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", nil)
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: "Error creating: insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]"}}
 		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "insufficient quota to match these scopes", "scopeSelector"},
 		"refused by pod security": {func(l *lab, _ *corev1.Node) {
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", nil)
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged`}}
 		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "violates PodSecurity", "pod-security.kubernetes.io/enforce=privileged"},
 		"node feature discovery refused, and nothing else installed": {func(l *lab, n *corev1.Node) {
 			n.Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g"}
-			l.DaemonSets = []*appsv1.DaemonSet{l.sets[discovery]}
+			l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Discovery]}
 			l.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "cluster-policy"}}}}
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nfd-worker"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: unable to validate against any security context constraint: []`}}
 		}, Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "unable to validate against any security context constraint", "add-scc-to-user privileged"},
 		"driver not made yet": {func(_ *lab, n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, Driver, Starting, diagnosis.DriverNotReady, "in a few minutes", "wait until"},
 		"no driver for its kernel": {func(l *lab, _ *corev1.Node) {
-			l.sets[driver].Spec.Template.Spec.NodeSelector = map[string]string{deployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}
+			l.sets[parts.Driver].Spec.Template.Spec.NodeSelector = map[string]string{deployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}
 		}, Driver, KeptOff, diagnosis.DriverNotReady, "kernel-version.full=5.15.0-1", "nvidiadrivers"},
 		"driver paused": {func(_ *lab, n *corev1.Node) {
 			for _, key := range []string{deployDriver, deployPlugin} {
@@ -111,32 +112,32 @@ func TestStates(t *testing.T) {
 			l.policy(map[string]any{})
 		}, Installed, Missing, diagnosis.GPUStackMissing, "no device plugin is installed", "see why the GPU Operator makes no DaemonSets"},
 		"no driver is precompiled": {func(l *lab, _ *corev1.Node) {
-			l.pod(driver, "n", pulls)
+			l.pod(parts.Driver, "n", pulls)
 			l.Pods[0].Labels = map[string]string{"nvidia.com/precompiled": "true"}
 		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `{"driver":{"usePrecompiled":false,`},
 		"nor for an NVIDIADriver": {func(l *lab, _ *corev1.Node) {
 			l.policy(map[string]any{"driver": map[string]any{"usePrecompiled": true}})
-			l.sets[driver].OwnerReferences = []metav1.OwnerReference{{Kind: "NVIDIADriver", Name: "gold", Controller: new(true)}}
-			l.pod(driver, "n", pulls)
+			l.sets[parts.Driver].OwnerReferences = []metav1.OwnerReference{{Kind: "NVIDIADriver", Name: "gold", Controller: new(true)}}
+			l.pod(parts.Driver, "n", pulls)
 		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `patch nvidiadriver gold --type=merge -p '{"spec":{"usePrecompiled":false`},
 		"an image of another kind": {func(l *lab, _ *corev1.Node) {
 			l.policy(map[string]any{"driver": map[string]any{"usePrecompiled": true}})
-			l.pod(driver, "n", pulls)
+			l.pod(parts.Driver, "n", pulls)
 			l.Pods[0].Labels = map[string]string{"nvidia.com/precompiled": "false"}
 		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `{"driver":{"version":"VERSION"}}`},
 		"built for the kernel before": {func(l *lab, n *corev1.Node) {
 			n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64", "5.14.0-2.x86_64"
-			l.pod(driver, "n", pulls)
-			l.pod(discovery, "n", nil)
+			l.pod(parts.Driver, "n", pulls)
+			l.pod(parts.Discovery, "n", nil)
 		}, Driver, Failed, diagnosis.DriverNotReady, "labelled it for kernel 5.14.0-1.x86_64, and it runs 5.14.0-2.x86_64", "delete pod nfd-worker-n"},
 		"of a name that labels cannot have": {func(l *lab, n *corev1.Node) {
 			n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64_rt", "5.14.0-1.x86_64+rt"
-			l.pod(driver, "n", pulls)
+			l.pod(parts.Driver, "n", pulls)
 		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", "name a driver image"},
 		"plugin waits for room": {func(l *lab, _ *corev1.Node) {
-			l.pod(driver, "n", nil)
-			l.pod(toolkit, "n", nil)
-			l.pod(plugin, "", func(p *corev1.Pod) {
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
+			l.pod(parts.Plugin, "", func(p *corev1.Pod) {
 				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n"}}}}}}}}
 				p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available: 1 Too many pods."}}}
 			})

@@ -13,13 +13,13 @@ func (s *Stack) Trouble(p *corev1.Pod) (says string, evidence diagnosis.Evidence
 	if p.Status.Phase == corev1.PodSucceeded {
 		return "", diagnosis.Evidence{}, false
 	}
-	l := s.look(p)
-	if l.state == "" {
+	l := s.kit.Look(p)
+	if l.State == "" {
 		return "", diagnosis.Evidence{}, false
 	}
-	says = l.words
-	if l.where != "" {
-		says = "container " + l.where + " " + l.words
+	says = l.Words
+	if l.Where != "" {
+		says = "container " + l.Where + " " + l.Words
 	}
-	return says, diagnosis.Fact(view.PodRef(p), says, l.claims...), true
+	return says, diagnosis.Fact(view.PodRef(p), says, l.Claims...), true
 }

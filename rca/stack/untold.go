@@ -9,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -21,7 +22,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	if s.notSeen() != "" || !unlooked(n) || machineTold(n) {
 		return nil
 	}
-	if l := s.part(n, discovery); l.pod != nil || s.w.HasGPUs() {
+	if l := s.part(n, parts.Discovery); l.pod != nil || s.w.HasGPUs() {
 		return l.unable()
 	}
 	if l := s.pluginOn(n); l != nil {
@@ -31,18 +32,18 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	if d == nil {
 		return nil
 	}
-	m := d.misses(n)
-	if len(m.taints) > 0 || !d.discovered(n, m) {
+	m := d.Misses(n)
+	if len(m.Taints) > 0 || !discovered(d, n, m) {
 		return nil
 	}
 	why := "which is not installed"
-	if len(s.sets[discovery]) > 0 {
+	if len(s.kit.Sets(parts.Discovery)) > 0 {
 		why = "which has no pod there"
 	}
-	says := fmt.Sprintf("may have GPUs that nobody has looked for: the device plugin %s/%s goes by labels that node feature discovery writes, %s: %s", d.Namespace, d.Name, why, d.text(n, m))
+	says := fmt.Sprintf("may have GPUs that nobody has looked for: the device plugin %s/%s goes by labels that node feature discovery writes, %s: %s", d.Namespace, d.Name, why, d.Text(n, m))
 	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), untold, notLooked())
 	f.Certainty = diagnosis.Possible
-	f.Evidence = append(f.Evidence, diagnosis.Fact(d.ref(), d.text(n, m), d.claims(n, m)...))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
 		Commands: lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
@@ -52,10 +53,10 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 // unable: node feature discovery has a pod on the node that fails, so nobody has looked there. nil where it
 // has none, or that runs and has seen nothing.
 func (p *part) unable() *Finding {
-	if p.pod == nil || p.state != Failed && !p.loops || len(p.s.sets[plugin]) == 0 {
+	if p.pod == nil || p.State != parts.Failed && !p.Loops || len(p.s.kit.Sets(parts.Plugin)) == 0 {
 		return nil
 	}
-	f := p.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at "+orReady(p.look))
+	f := p.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at "+p.Text())
 	f.Certainty, f.Evidence = diagnosis.Possible, append(f.Evidence, diagnosis.Fact(p.n.Ref(), untold, notLooked()))
 	f.Mends = []Mend{p.mendDiscovery("")}
 	f.Mends[0].Unproven = "nothing tells whether the machine of " + p.n.Name + " has a GPU"
@@ -85,23 +86,23 @@ func (l *pluginLink) blind() *Finding {
 	}
 	does := "runs there and announces none"
 	switch {
-	case l.state == "" && l.s.since(l.since) > kubeletTime:
-	case l.loops && !strings.Contains(l.words, "Image"):
+	case l.State == "" && l.s.since(l.Since) > kubeletTime:
+	case l.Loops && !strings.Contains(l.Words, "Image"):
 		does = "crashes there"
 	default:
 		return nil
 	}
 	f := l.s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, notLooked())
 	f.Certainty = diagnosis.Possible
-	m, fact := l.s.configure(n), orReady(l.look)
+	m, fact := l.s.configure(n), l.Text()
 	m.Title = "see whether " + n.Name + " has a GPU, and have its container runtime hand it out"
 	if l.bare() {
-		fact, l.claims = fact+"; no runtimeClassName", append(l.claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))
+		fact, l.Claims = fact+"; no runtimeClassName", append(l.Claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))
 	} else { // it runs by NVIDIA's
 		m.Title, m.Steps, m.Commands = "see whether "+n.Name+" has a GPU, and a driver that works", nil, nil
 	}
 	m.Steps = append(m.Steps, homes.Notes(n)...)
-	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), fact, l.claims...))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), fact, l.Claims...))
 	m.Steps = append([]string{"see what the device plugin says, and that nvidia-smi works on the machine: without a GPU or its driver no runtime helps"}, m.Steps...)
 	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)}, m.Commands...)
 	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it looks when it starts", pod.Namespace, pod.Name))
@@ -111,13 +112,13 @@ func (l *pluginLink) blind() *Finding {
 }
 
 // lookFor are the commands by which a node's GPU is found.
-func lookFor(n *view.Node, d *set) []string {
+func lookFor(n *view.Node, d *parts.Set) []string {
 	out := []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:"}
-	if d.ofOperator() {
+	if d.OfOperator() {
 		return append(out, "helm upgrade gpu-operator nvidia/gpu-operator -n "+d.Namespace+" --reuse-values --set nfd.enabled=true")
 	}
 	out = append(out, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set gfd.enabled=true  # brings node feature discovery", d.Namespace))
-	if d.accepts(n, gpuPresent, "true") {
+	if d.Accepts(n, gpuPresent, "true") {
 		out = append(out, "kubectl label node "+n.Name+" "+gpuPresent+"=true  # by hand, in its place")
 	}
 	return out
@@ -129,8 +130,8 @@ func unlooked(n *view.Node) bool { return len(discoveredBut(n, nil)) == 0 }
 // byHand says that the only label of node feature discovery is that of a GPU, where discovery is
 // kept off the node: where it looks it writes of the processor and the system, too.
 func (s *Stack) byHand(n *view.Node) bool {
-	sets := s.sets[discovery]
-	return len(sets) > 0 && s.podOf(n, discovery) == nil && !sets[0].misses(n).none() && len(discoveredBut(n, view.GPULabels)) == 0
+	sets := s.kit.Sets(parts.Discovery)
+	return len(sets) > 0 && s.kit.Pod(n, parts.Discovery) == nil && !sets[0].Misses(n).None() && len(discoveredBut(n, view.GPULabels)) == 0
 }
 
 // discoveredBut are the labels of node feature discovery on the node but for some.
@@ -155,22 +156,22 @@ func machineTold(n *view.Node) bool {
 	return kind != "" && kind != "k3s" && kind != "rke2"
 }
 
-// discovered says whether all that keeps the DaemonSet from the node are labels that node
+// discovered says whether all that keeps a DaemonSet from the node are labels that node
 // feature discovery, or what goes by it, writes.
-func (d *set) discovered(n *view.Node, m misses) bool {
-	if m.none() {
+func discovered(d *parts.Set, n *view.Node, m parts.Misses) bool {
+	if m.None() {
 		return false
 	}
 	written := func(key string) bool {
 		return strings.HasPrefix(key, nfdLabels) || strings.HasPrefix(key, "nvidia.com/")
 	}
-	for _, label := range m.labels {
+	for _, label := range m.Labels {
 		key, _, _ := strings.Cut(label, "=")
 		if _, has := n.Labels[key]; has || !written(key) {
 			return false
 		}
 	}
-	if !m.affinity {
+	if !m.Affinity {
 		return true
 	}
 	a := view.RequiredAffinity(&corev1.Pod{Spec: d.Spec.Template.Spec})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -81,9 +82,9 @@ func (l *driverLink) upgrading() *Finding {
 	if e := s.upgrades[n.Name]; e != nil {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), e.Reason+": "+view.Quotable(e.Message, maxWords), diagnosis.Says(e.Message)))
 	}
-	if state == "upgrade-failed" && l.pod != nil && l.state != "" {
-		f.Says += ": its driver's pod fails at " + orReady(l.look)
-		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(l.pod), orReady(l.look), l.claims...))
+	if state == "upgrade-failed" && l.pod != nil && l.State != "" {
+		f.Says += ": its driver's pod fails at " + l.Text()
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(l.pod), l.Text(), l.Claims...))
 	}
 	return f
 }
@@ -97,7 +98,7 @@ func (l *driverLink) upgradedAt() time.Time {
 		}
 	}
 	if e := l.s.upgrades[l.n.Name]; e != nil && strings.HasSuffix(e.Message, l.n.Labels[UpgradeState]) {
-		return seen(e)
+		return parts.Said(e)
 	}
 	return time.Time{}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -50,9 +51,9 @@ func TestUpgradesThatKeepANodeCordoned(t *testing.T) {
 		"held, and it matters no more":   {"validation-required", held, Starting, diagnosis.Likely, "has its driver upgraded now (validation-required)", "=validation-required", "Wait 36, RepairDeviceStack 20"},
 		"failed":                         {"upgrade-failed", func(*lab, *corev1.Node) {}, Failed, diagnosis.Proven, "failed to upgrade its driver, and stays cordoned for it", "=upgrade-failed", "RepairDeviceStack 20"},
 		"failed, and held":               {"upgrade-failed", held, Failed, diagnosis.Proven, "failed to upgrade its driver, and stays cordoned for it", "=upgrade-failed", "EvictPods 20, RepairDeviceStack 20"},
-		"failed by its pod": {"upgrade-failed", func(l *lab, _ *corev1.Node) { l.pod(driver, "n", crashes("no headers")) }, Failed, diagnosis.Proven,
+		"failed by its pod": {"upgrade-failed", func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", crashes("no headers")) }, Failed, diagnosis.Proven,
 			"failed to upgrade its driver, and stays cordoned for it: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers)", "=upgrade-failed", "RepairDeviceStack 20"},
-		"failed, and its pod is well": {"upgrade-failed", func(l *lab, _ *corev1.Node) { l.pod(driver, "n", nil) }, Failed, diagnosis.Proven, "failed to upgrade its driver, and stays cordoned for it", "=upgrade-failed", "RepairDeviceStack 20"},
+		"failed, and its pod is well": {"upgrade-failed", func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", nil) }, Failed, diagnosis.Proven, "failed to upgrade its driver, and stays cordoned for it", "=upgrade-failed", "RepairDeviceStack 20"},
 		"by the controller's Event": {"drain-required", func(l *lab, _ *corev1.Node) {
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "n"}, Reason: "GPUDriverUpgrade", Message: "node state set to drain-required", LastTimestamp: metav1.NewTime(noon.Add(-6 * time.Minute))}}
 		}, Starting, diagnosis.Proven, now, "=drain-required since 2026-11-20 11:54 UTC", "Wait 30"},

@@ -8,17 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // virtual is NVIDIA's device plugin for virtual machines (NVIDIA/kubevirt-gpu-device-plugin, the
 // GPU Operator's sandbox device plugin): of whole GPUs that are bound to vfio, and of vGPUs.
 var virtual = &maker{
-	whose: "NVIDIA's for virtual machines", has: "has GPUs for virtual machines", plug: "NVIDIA's device plugin for virtual machines", plugin: "device plugin for virtual machines",
-	announces: forMachines, before: machineValidator,
-	is: func(c corev1.Container) bool {
-		return c.Name == "nvidia-sandbox-device-plugin-ctr" || c.Name == "nvidia-kubevirt-gpu-dp-ctr" || strings.Contains(c.Image, "kubevirt-gpu-device-plugin")
-	},
+	whose: "NVIDIA's for virtual machines", has: "has GPUs for virtual machines", plug: "NVIDIA's device plugin for virtual machines", plugin: parts.MachinePlugin,
+	announces: forMachines, before: parts.MachineValidator,
 	labels: []string{workloadKind + "=vm-passthrough", workloadKind + "=vm-vgpu"}, signed: true,
 	behind: "no card is bound to vfio-pci, or no vGPU of that type is made", image: "kubevirt-gpu-device-plugin", driver: "vfio-pci, or NVIDIA's vGPU manager",
 	shows: "sh -c 'lspci -nnk -d 10de:; ls /sys/class/mdev_bus'  # Kernel driver in use: vfio-pci for passthrough",
@@ -54,11 +52,6 @@ func (s *Stack) sandboxed(n *view.Node) *Finding {
 	f.Mends = []Mend{m}
 	return f
 }
-
-// machineValidator writes on the node what the plugin for virtual machines waits for.
-const machineValidator role = "validator for virtual machines"
-
-const machineValidatorName = "nvidia-sandbox-validator"
 
 // cardName is how that plugin names a resource: the card's name in the list of PCI devices with _
 // for what a name may not have, the type of a vGPU, or the id of a device that the list lacks.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -18,9 +19,9 @@ const card = corev1.ResourceName("nvidia.com/GA102GL_A10")
 
 // machines installs the parts for virtual machines, each for nodes with its label.
 func (l *lab) machines() {
-	for r, part := range map[role][2]string{virtual.plugin: {"nvidia-sandbox-device-plugin-ctr", "sandbox-device-plugin"}, machineValidator: {machineValidatorName, "sandbox-validator"}} {
+	for r, part := range map[parts.Role][2]string{virtual.plugin: {"nvidia-sandbox-device-plugin-ctr", "sandbox-device-plugin"}, parts.MachineValidator: {"nvidia-sandbox-validator", "sandbox-validator"}} {
 		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: part[1], UID: "sandbox", CreationTimestamp: metav1.NewTime(noon.Add(-48 * time.Hour))}}
-		ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = []corev1.Container{{Name: part[0]}}, map[string]string{deploys + part[1]: "true"}
+		ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = []corev1.Container{{Name: part[0]}}, map[string]string{parts.Deploys + part[1]: "true"}
 		l.sets[r], l.DaemonSets = ds, append(l.DaemonSets, ds)
 	}
 }
@@ -28,29 +29,29 @@ func (l *lab) machines() {
 // Why a node that gives its GPUs to virtual machines offers none of them: its own plugin is looked
 // at, and never that for containers. What others announce by such a name is none of it.
 func TestGPUsForVirtualMachines(t *testing.T) {
-	const label = deploys + "sandbox-device-plugin"
+	const label = parts.Deploys + "sandbox-device-plugin"
 	for name, k := range map[string]struct {
 		edit     func(l *lab, n *corev1.Node)
 		resource corev1.ResourceName
 		want     string
 	}{
 		"it crashes": {func(l *lab, n *corev1.Node) {
-			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "true", "true"
+			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
 			l.pod(virtual.plugin, "n", crashes("GLIBC"))
 		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines fails at nvidia-sandbox-device-plugin-ctr CrashLoopBackOff (9 restarts; last exit 1: GLIBC) | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"it waits": {func(l *lab, n *corev1.Node) {
-			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "true", "true"
+			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
 			l.pod(virtual.plugin, "n", func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "vfio-pci-validation", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Hour))}}}}
 			})
 		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines waits in vfio-pci-validation running | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"it runs": {func(l *lab, n *corev1.Node) {
-			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "true", "true"
+			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
 			l.pod(virtual.plugin, "n", nil)
 		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines runs there and announces none, as where no card is bound to vfio-pci, or no vGPU of that type is made | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"labels keep it off, and what it waits for": {func(*lab, *corev1.Node) {}, card, "kept off GPUStackNotOnNode proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: gpu-operator/sandbox-device-plugin does not run there: it selects nodes by label nvidia.com/gpu.deploy.sandbox-device-plugin=true, which is absent | label n nvidia.com/gpu.deploy.sandbox-validator=true; label n nvidia.com/gpu.deploy.sandbox-device-plugin=true"},
 		"a label keeps it off": {func(_ *lab, n *corev1.Node) {
-			n.Labels[label], n.Labels[deploys+"sandbox-validator"] = "paused-for-vgpu-change", "true"
+			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "paused-for-vgpu-change", "true"
 		}, card, `kept off GPUStackNotOnNode proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: gpu-operator/sandbox-device-plugin does not run there: it selects nodes by label nvidia.com/gpu.deploy.sandbox-device-plugin=true, here it is "paused-for-vgpu-change" | label n nvidia.com/gpu.deploy.sandbox-device-plugin=true`},
 		"not installed": {func(l *lab, _ *corev1.Node) { l.DaemonSets = l.DaemonSets[:4] }, card, "missing GPUStackMissing proven: has GPUs for virtual machines, and no device plugin for virtual machines is installed that announces nvidia.com/GA102GL_A10 | install NVIDIA's device plugin for virtual machines, which announces the GPUs of n"},
 		"it offers some": {func(_ *lab, n *corev1.Node) {

@@ -24,7 +24,7 @@ func absent(words string) (kind, name string) {
 func (l *pluginLink) withoutVolume(kind, name string) *Finding {
 	ns := l.pod.Namespace
 	says := fmt.Sprintf("has GPUs and offers none: its device plugin's pod is not started, for %s %s is not in namespace %s", kind, name, ns)
-	f := l.s.finding(Plugin, Failed, diagnosis.DevicePluginDown, says, podRef(l.pod), l.words, l.claims...)
+	f := l.s.finding(Plugin, Failed, diagnosis.DevicePluginDown, says, podRef(l.pod), l.Words, l.Claims...)
 	f.Certainty = diagnosis.Likely // the kubelet's words, up to minutes old
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("make %s %s in namespace %s, or take it out of the device plugin's configuration", kind, name, ns), Risk: diagnosis.LowRisk, Minutes: 5,
 		Commands: []string{fmt.Sprintf("kubectl get %ss -A --field-selector metadata.name=%s", kind, name)},

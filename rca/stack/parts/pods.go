@@ -1,4 +1,4 @@
-package stack
+package parts
 
 import (
 	"cmp"
@@ -14,16 +14,34 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// look is what is the matter with a pod of the stack.
-type look struct {
-	state State  // empty: it is Ready
-	where string // the container that it is about
-	words string // its own
-	since time.Time
-	loops bool // it was started again and again
-	told  bool // the words are an Event's: nothing in the pod says so
-	// claims are what words are made from.
-	claims []diagnosis.Claim
+// State is how far a pod is that is not Ready.
+type State string
+
+// The states of such a pod.
+const (
+	Starting State = "starting"
+	Waiting  State = "waiting" // in an init container, for another part
+	Failed   State = "failed"
+)
+
+// Look is what is the matter with a pod of the stack.
+type Look struct {
+	State State  // empty: it is Ready
+	Where string // the container that it is about
+	Words string // its own
+	Since time.Time
+	Loops bool // it was started again and again
+	Told  bool // the words are an Event's: nothing in the pod says so
+	// Claims are what words are made from.
+	Claims []diagnosis.Claim
+}
+
+// Text is the look in a few words.
+func (l Look) Text() string {
+	if l.State == "" {
+		return "Ready"
+	}
+	return strings.TrimSpace(l.Where + " " + l.Words)
 }
 
 // failing are the reasons of a waiting container that do not pass by themselves soon.
@@ -32,16 +50,16 @@ var failing = []string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "
 // maxWords is the length of a quotation in a sentence, in characters.
 const maxWords = 160
 
-// look reads a pod's status: the first container that is not done or not ready is what the
+// Look reads a pod's status: the first container that is not done or not ready is what the
 // others wait for.
-func (s *Stack) look(p *corev1.Pod) look {
+func (k *Kit) Look(p *corev1.Pod) Look {
 	began := p.CreationTimestamp.Time
 	if p.Status.StartTime != nil {
 		began = p.Status.StartTime.Time
 	}
 	if p.Spec.NodeName == "" {
 		words, claims := scheduled(p)
-		return look{state: Failed, words: "not scheduled: " + view.Quotable(words, maxWords), since: p.CreationTimestamp.Time, claims: append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))}
+		return Look{State: Failed, Words: "not scheduled: " + view.Quotable(words, maxWords), Since: p.CreationTimestamp.Time, Claims: append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))}
 	}
 	for _, c := range p.Status.InitContainerStatuses {
 		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
@@ -51,46 +69,46 @@ func (s *Stack) look(p *corev1.Pod) look {
 		if done || sidecar && c.Started != nil && *c.Started {
 			continue
 		}
-		return s.container(p, c, began, true)
+		return k.container(p, c, began, true)
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		if !c.Ready {
-			return s.container(p, c, began, false)
+			return k.container(p, c, began, false)
 		}
 	}
-	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !ready(p) {
-		if e := s.unstarted[p.Namespace+"/"+p.Name]; e != nil {
-			return look{state: Failed, words: unstartedWords(e), since: began, told: true, claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
+	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !Ready(p) {
+		if e := k.unstarted[p.Namespace+"/"+p.Name]; e != nil {
+			return Look{State: Failed, Words: unstartedWords(e), Since: began, Told: true, Claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
 		}
-		return look{state: Starting, words: "its containers are not created yet", since: began}
+		return Look{State: Starting, Words: "its containers are not created yet", Since: began}
 	}
-	return look{since: readySince(p), claims: []diagnosis.Claim{diagnosis.That("status.containerStatuses[*].ready", "", diagnosis.IsNot, "false")}}
+	return Look{Since: ReadySince(p), Claims: []diagnosis.Claim{diagnosis.That("status.containerStatuses[*].ready", "", diagnosis.IsNot, "false")}}
 }
 
-func (s *Stack) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) look {
-	l := look{state: Starting, where: c.Name, since: began, loops: c.RestartCount > 2, claims: containerClaims(c, init)}
+func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) Look {
+	l := Look{State: Starting, Where: c.Name, Since: began, Loops: c.RestartCount > 2, Claims: containerClaims(c, init)}
 	switch now := c.State; {
 	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
-		l.state, l.words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
+		l.State, l.Words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
 		if now.Waiting.Reason == "CrashLoopBackOff" {
-			l.words = now.Waiting.Reason
+			l.Words = now.Waiting.Reason
 		}
-		l.loops = now.Waiting.Reason == "CrashLoopBackOff"
+		l.Loops = now.Waiting.Reason == "CrashLoopBackOff"
 	case now.Waiting != nil:
-		l.words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
-		if e := s.unstarted[p.Namespace+"/"+p.Name]; e != nil && !seen(e).Before(moved(p)) {
-			l.state, l.where, l.words, l.told, l.claims = Failed, "", unstartedWords(e), true, []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}
+		l.Words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
+		if e := k.unstarted[p.Namespace+"/"+p.Name]; e != nil && !Said(e).Before(moved(p)) {
+			l.State, l.Where, l.Words, l.Told, l.Claims = Failed, "", unstartedWords(e), true, []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}
 		}
 	case now.Terminated != nil:
-		l.state, l.words = Failed, ended(*now.Terminated)
+		l.State, l.Words = Failed, ended(*now.Terminated)
 	case now.Running != nil:
-		l.since, l.words = now.Running.StartedAt.Time, "running and not ready"
+		l.Since, l.Words = now.Running.StartedAt.Time, "running and not ready"
 		if init {
-			l.state, l.words = Waiting, "running"
+			l.State, l.Words = Waiting, "running"
 		}
 	}
-	if last := c.LastTerminationState.Terminated; last != nil && (l.state != Starting || l.loops) {
-		l.words += fmt.Sprintf(" (%d restarts; last %s)", c.RestartCount, ended(*last))
+	if last := c.LastTerminationState.Terminated; last != nil && (l.State != Starting || l.Loops) {
+		l.Words += fmt.Sprintf(" (%d restarts; last %s)", c.RestartCount, ended(*last))
 	}
 	return l
 }
@@ -138,14 +156,15 @@ func scheduled(p *corev1.Pod) (words string, claims []diagnosis.Claim) {
 	return "the scheduler has not spoken", nil
 }
 
-func ready(p *corev1.Pod) bool {
+// Ready says whether a pod's own condition does.
+func Ready(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// readySince is when a pod became ready; when it began where that is not told.
-func readySince(p *corev1.Pod) time.Time {
+// ReadySince is when a pod became ready; when it began where that is not told.
+func ReadySince(p *corev1.Pod) time.Time {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 			return c.LastTransitionTime.Time

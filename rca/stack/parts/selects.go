@@ -1,4 +1,4 @@
-package stack
+package parts
 
 import (
 	"fmt"
@@ -13,19 +13,21 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// misses are why a DaemonSet has no pod on a node: labels of its selector that the node lacks,
+// Misses are why a DaemonSet has no pod on a node: labels of its selector that the node lacks,
 // its affinity, taints that it does not tolerate. None: it selects the node.
-type misses struct {
-	labels   []string // of the selector, sorted: "key=value"
-	affinity bool
-	taints   []corev1.Taint
+type Misses struct {
+	Labels   []string // of the selector, sorted: "key=value"
+	Affinity bool
+	Taints   []corev1.Taint
 }
 
-func (m misses) none() bool { return len(m.labels)+len(m.taints) == 0 && !m.affinity }
+// None says that nothing keeps the DaemonSet off.
+func (m Misses) None() bool { return m.Count() == 0 }
 
-func (m misses) count() int {
-	n := len(m.labels) + len(m.taints)
-	if m.affinity {
+// Count is how much does.
+func (m Misses) Count() int {
+	n := len(m.Labels) + len(m.Taints)
+	if m.Affinity {
 		n++
 	}
 	return n
@@ -42,24 +44,24 @@ var tolerated = []corev1.Toleration{
 	{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 }
 
-// misses asks the DaemonSet about one node, as its controller does. Of the taints, those
+// Misses asks the DaemonSet about one node, as its controller does. Of the taints, those
 // that the API server's own controllers set and take away with the node's state are left out.
-func (d *set) misses(n *view.Node) misses {
-	var m misses
+func (d *Set) Misses(n *view.Node) Misses {
+	var m Misses
 	spec := &d.Spec.Template.Spec
 	for key, want := range spec.NodeSelector {
 		if has, ok := n.Labels[key]; !ok || has != want {
-			m.labels = append(m.labels, key+"="+want)
+			m.Labels = append(m.Labels, key+"="+want)
 		}
 	}
-	slices.Sort(m.labels)
-	if len(m.labels) == 0 {
+	slices.Sort(m.Labels)
+	if len(m.Labels) == 0 {
 		ok, err := d.affinity.Match(n.Node)
-		m.affinity = !ok || err != nil
+		m.Affinity = !ok || err != nil
 	} else if a := view.RequiredAffinity(&corev1.Pod{Spec: *spec}); a != nil {
 		own := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: corev1.PodSpec{Affinity: spec.Affinity}})
 		ok, err := own.Match(n.Node)
-		m.affinity = !ok || err != nil
+		m.Affinity = !ok || err != nil
 	}
 	tolerations := slices.Concat(spec.Tolerations, tolerated)
 	for _, t := range n.Spec.Taints {
@@ -67,40 +69,40 @@ func (d *set) misses(n *view.Node) misses {
 			continue
 		}
 		if !corev1helpers.TolerationsTolerateTaint(logr.Discard(), tolerations, &t, true) {
-			m.taints = append(m.taints, t)
+			m.Taints = append(m.Taints, t)
 		}
 	}
 	return m
 }
 
-// text says what the node lacks for the DaemonSet.
-func (d *set) text(n *view.Node, m misses) string {
-	parts := lacking(n, m.labels)
-	if m.affinity {
-		parts = append(parts, "its node affinity wants "+d.wants())
+// Text says what the node lacks for the DaemonSet.
+func (d *Set) Text(n *view.Node, m Misses) string {
+	said := Lacking(n, m.Labels)
+	if m.Affinity {
+		said = append(said, "its node affinity wants "+d.Wants())
 	}
-	for _, t := range m.taints {
-		parts = append(parts, "it does not tolerate taint "+t.ToString())
+	for _, t := range m.Taints {
+		said = append(said, "it does not tolerate taint "+t.ToString())
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(said, "; ")
 }
 
-// lacking says, of labels that nodes are selected by, how the node has them.
-func lacking(n *view.Node, labels []string) []string {
-	var parts []string
+// Lacking says, of labels that nodes are selected by, how the node has them.
+func Lacking(n *view.Node, labels []string) []string {
+	var out []string
 	for _, label := range labels {
 		key, _, _ := strings.Cut(label, "=")
 		if has, ok := n.Labels[key]; ok {
-			parts = append(parts, fmt.Sprintf("it selects nodes by label %s, here it is %q", label, has))
+			out = append(out, fmt.Sprintf("it selects nodes by label %s, here it is %q", label, has))
 		} else {
-			parts = append(parts, "it selects nodes by label "+label+", which is absent")
+			out = append(out, "it selects nodes by label "+label+", which is absent")
 		}
 	}
-	return parts
+	return out
 }
 
-// wants is the DaemonSet's required node affinity in words.
-func (d *set) wants() string {
+// Wants is the DaemonSet's required node affinity in words.
+func (d *Set) Wants() string {
 	a := view.RequiredAffinity(&corev1.Pod{Spec: d.Spec.Template.Spec})
 	if a == nil {
 		return "other nodes"
@@ -125,8 +127,8 @@ func (d *set) wants() string {
 	return strings.Join(terms, ", or ")
 }
 
-// accepts says whether the affinity would take the node with one more label.
-func (d *set) accepts(n *view.Node, key, value string) bool {
+// Accepts says whether the affinity would take the node with one more label.
+func (d *Set) Accepts(n *view.Node, key, value string) bool {
 	o := n.DeepCopy()
 	if o.Labels == nil {
 		o.Labels = map[string]string{}
@@ -134,4 +136,18 @@ func (d *set) accepts(n *view.Node, key, value string) bool {
 	o.Labels[key] = value
 	ok, err := d.affinity.Match(o)
 	return ok && err == nil
+}
+
+// Deploys begins the labels by which the GPU Operator chooses the nodes of its operands.
+const Deploys = "nvidia.com/gpu.deploy."
+
+// OfOperator says whether the GPU Operator makes a DaemonSet's pods, and chooses their nodes
+// by labels that it writes.
+func (d *Set) OfOperator() bool {
+	for key := range d.Spec.Template.Spec.NodeSelector {
+		if strings.HasPrefix(key, Deploys) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package stack
+package parts
 
 import (
 	"fmt"
@@ -8,9 +8,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
+
+// asked is the only DaemonSet of a cluster, and its only node.
+func asked(ds *appsv1.DaemonSet, labels map[string]string, taints ...corev1.Taint) (*Set, *view.Node) {
+	w := view.New(&cluster.State{DaemonSets: []*appsv1.DaemonSet{ds}, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: labels}, Spec: corev1.NodeSpec{Taints: taints}}}})
+	return Of(w).Named(ds.Namespace, ds.Name), w.Nodes["n"]
+}
+
+// required is an affinity for nodes that meet one of the terms.
+func required(terms ...[]corev1.NodeSelectorRequirement) *corev1.Affinity {
+	of := &corev1.NodeSelector{}
+	for _, all := range terms {
+		of.NodeSelectorTerms = append(of.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: all})
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: of}}
+}
 
 // What keeps a DaemonSet off a node is each label of its selector, its affinity and each taint;
 // preferences, and taints that come and go with the node's state, keep nobody off.
@@ -41,27 +57,19 @@ func TestWhatKeepsADaemonSetOff(t *testing.T) {
 		"the node's state":   {nil, nil, []corev1.Taint{{Key: "node.kubernetes.io/network-unavailable", Effect: corev1.TaintEffectNoSchedule}}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab()
 			ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "nfd"}}
 			ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "nfd-worker"}}
 			ds.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
 			ds.Spec.Template.Spec.NodeSelector = k.selector
 			if k.terms != nil {
-				required := &corev1.NodeSelector{}
-				for _, all := range k.terms {
-					required.NodeSelectorTerms = append(required.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: all})
-				}
-				ds.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+				ds.Spec.Template.Spec.Affinity = required(k.terms...)
 			}
-			l.DaemonSets = []*appsv1.DaemonSet{ds}
-			l.chartNode(map[string]string{"pool": "gpu", "zone": "a"}, k.taints...)
-			w := view.New(l.State)
-			d, n := Of(w).sets[discovery][0], w.Nodes["n"]
-			m := d.misses(n)
-			if m.count() != k.count || m.none() != (k.count == 0) || d.text(n, m) != k.text {
-				t.Errorf("%d, none %v: %s", m.count(), m.none(), d.text(n, m))
+			d, n := asked(ds, map[string]string{"pool": "gpu", "zone": "a"}, k.taints...)
+			m := d.Misses(n)
+			if m.Count() != k.count || m.None() != (k.count == 0) || d.Text(n, m) != k.text {
+				t.Errorf("%d, none %v: %s", m.Count(), m.None(), d.Text(n, m))
 			}
-			if claims := d.claims(n, m); (len(claims) > 0) != (k.count > 0) {
+			if claims := d.Claims(n, m); (len(claims) > 0) != (k.count > 0) {
 				t.Errorf("claims %v", claims)
 			}
 		})
@@ -70,15 +78,16 @@ func TestWhatKeepsADaemonSetOff(t *testing.T) {
 
 // One more label may be all that an affinity wants.
 func TestWhatAnAffinityAccepts(t *testing.T) {
-	l := byChart()
-	l.chartNode(nil)
-	w := view.New(l.State)
-	d, n := Of(w).sets[plugin][0], w.Nodes["n"]
+	const gpuPresent = "nvidia.com/gpu.present"
+	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "plugin"}}
+	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: view.PluginName}}
+	ds.Spec.Template.Spec.Affinity = required([]corev1.NodeSelectorRequirement{{Key: gpuPresent, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}})
+	d, n := asked(ds, nil)
 	for _, k := range []struct {
 		key, value string
 		want       bool
 	}{{gpuPresent, "true", true}, {gpuPresent, "false", false}, {"team", "true", false}} {
-		if got := d.accepts(n, k.key, k.value); got != k.want {
+		if got := d.Accepts(n, k.key, k.value); got != k.want {
 			t.Errorf("%s=%s: %v", k.key, k.value, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package stack
+package parts
 
 import (
 	"strconv"
@@ -40,19 +40,19 @@ func containerClaims(c corev1.ContainerStatus, init bool) []diagnosis.Claim {
 	return out
 }
 
-// claims are what the DaemonSet wants, and what the node has instead.
-func (d *set) claims(n *view.Node, m misses) []diagnosis.Claim {
+// Claims are what the DaemonSet wants, and what the node has instead.
+func (d *Set) Claims(n *view.Node, m Misses) []diagnosis.Claim {
 	const spec = "spec.template.spec."
 	var out []diagnosis.Claim
-	for _, label := range m.labels {
+	for _, label := range m.Labels {
 		key, want, _ := strings.Cut(label, "=")
 		out = append(out, diagnosis.That(spec+"nodeSelector", key, diagnosis.Is, want))
 		out = append(out, n.Labelled(key)...)
 	}
-	for _, t := range m.taints {
+	for _, t := range m.Taints {
 		out = append(out, diagnosis.That(spec+"tolerations", "", diagnosis.ToleratesNot, t.ToString()), n.Tainted(t))
 	}
-	if a := view.RequiredAffinity(&corev1.Pod{Spec: d.Spec.Template.Spec}); m.affinity && a != nil {
+	if a := view.RequiredAffinity(&corev1.Pod{Spec: d.Spec.Template.Spec}); m.Affinity && a != nil {
 		for _, t := range a.NodeSelectorTerms {
 			for _, e := range t.MatchExpressions {
 				out = append(out, diagnosis.That(spec+"affinity", "", diagnosis.Contains, e.Key))
@@ -63,17 +63,11 @@ func (d *set) claims(n *view.Node, m misses) []diagnosis.Claim {
 	return out
 }
 
-// counted claims how many pods the DaemonSet has, and should have.
-func (d *set) counted() []diagnosis.Claim {
+// Counted claims how many pods the DaemonSet has, and should have.
+func (d *Set) Counted() []diagnosis.Claim {
 	return []diagnosis.Claim{diagnosis.That("status.currentNumberScheduled", "", diagnosis.Is, strconv.Itoa(int(d.Status.CurrentNumberScheduled))),
 		diagnosis.That("status.desiredNumberScheduled", "", diagnosis.Is, strconv.Itoa(int(d.Status.DesiredNumberScheduled)))}
 }
 
-// heldBy claims of each holder that it runs on the node.
-func heldBy(n *view.Node, holders []*corev1.Pod) []diagnosis.Claim {
-	out := make([]diagnosis.Claim, len(holders))
-	for i, p := range holders {
-		out[i] = diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name).Of(podRef(p))
-	}
-	return out
-}
+// Ref is the DaemonSet as evidence names it.
+func (d *Set) Ref() string { return "DaemonSet/" + d.Namespace + "/" + d.Name }

@@ -1,4 +1,4 @@
-package stack
+package parts
 
 import (
 	"fmt"
@@ -8,8 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/view"
 )
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // What a pod's status says of it: the first container that is not done or not ready is what the
 // others wait for. One that is started again and again does not pass by itself.
@@ -80,46 +83,24 @@ func TestWhatAPodSays(t *testing.T) {
 		"nothing is told, and it is not ready":   {"n", nil, corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}}, "", `"starting" "" "its containers are not created yet" since 50`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLab()
+			st := &cluster.State{Now: noon}
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "p", CreationTimestamp: ago(60)}, Spec: corev1.PodSpec{NodeName: k.node, InitContainers: k.init}, Status: k.status}
 			began := ago(50)
 			p.Status.StartTime = &began
 			if k.event != "" {
-				l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "g", Name: "p"}, Reason: "FailedCreatePodSandBox", Message: k.event, LastTimestamp: ago(10)}}
+				st.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "g", Name: "p"}, Reason: "FailedCreatePodSandBox", Message: k.event, LastTimestamp: ago(10)}}
 			}
-			got := Of(view.New(l.State)).look(p)
-			text := fmt.Sprintf("%q %q %q since %d", got.state, got.where, got.words, int(noon.Sub(got.since).Minutes()))
-			if got.loops {
+			got := Of(view.New(st)).Look(p)
+			text := fmt.Sprintf("%q %q %q since %d", got.State, got.Where, got.Words, int(noon.Sub(got.Since).Minutes()))
+			if got.Loops {
 				text += " loops"
 			}
-			if got.told {
+			if got.Told {
 				text += " told"
 			}
 			if text != k.want {
 				t.Errorf("%s, want %s", text, k.want)
 			}
 		})
-	}
-}
-
-// Trouble is of pods that have not ended, in their own words.
-func TestTroubleOfAPod(t *testing.T) {
-	for name, k := range map[string]struct {
-		phase corev1.PodPhase
-		edit  func(*corev1.Pod)
-		want  string
-	}{
-		"ready":         {corev1.PodRunning, func(*corev1.Pod) {}, ""},
-		"a container":   {corev1.PodRunning, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, "container nfd-worker running and not ready"},
-		"not scheduled": {corev1.PodPending, func(p *corev1.Pod) { p.Spec.NodeName = "" }, "not scheduled: the scheduler has not spoken"},
-		"ended":         {corev1.PodSucceeded, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, ""},
-	} {
-		l := newLab()
-		l.pod(discovery, "n", k.edit)
-		l.Pods[0].Status.Phase = k.phase
-		says, evidence, is := Of(view.New(l.State)).Trouble(l.Pods[0])
-		if says != k.want || is != (k.want != "") || evidence.Fact != k.want || is && evidence.Ref != "Pod/gpu-operator/nfd-worker-n" {
-			t.Errorf("%s: %q, %v, %+v", name, says, is, evidence)
-		}
 	}
 }

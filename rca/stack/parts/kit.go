@@ -1,0 +1,140 @@
+package parts
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Kit is what a cluster has of the stack's parts, read once for all its nodes.
+type Kit struct {
+	sets    map[Role][]*Set
+	byName  map[string]*Set          // namespace/name
+	unbound map[string][]*corev1.Pod // by node: of DaemonSets, and not scheduled yet
+	// refused and unstarted are the newest words about a DaemonSet whose pods are refused, and
+	// about a pod none of whose containers could be started: the container runtime does not
+	// make its sandbox, or a volume is not there. By namespace/name.
+	refused, unstarted map[string]*corev1.Event
+}
+
+// Set is a DaemonSet of the stack, ready to be asked about nodes.
+type Set struct {
+	*appsv1.DaemonSet
+	Role     Role
+	affinity nodeaffinity.RequiredNodeAffinity
+}
+
+// Of reads a cluster's parts, at the first question for them.
+func Of(w *view.Cluster) *Kit { return view.Kept(w, read) }
+
+func read(w *view.Cluster) *Kit {
+	k := &Kit{sets: map[Role][]*Set{}, byName: map[string]*Set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{}}
+	for _, ds := range w.State.DaemonSets {
+		r := roleOf(ds.Name, ds.Spec.Template.Labels, &ds.Spec.Template.Spec)
+		if r == "" {
+			continue
+		}
+		one := &Set{DaemonSet: ds, Role: r, affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: ds.Spec.Template.Spec})}
+		k.sets[r], k.byName[ds.Namespace+"/"+ds.Name] = append(k.sets[r], one), one
+	}
+	for _, p := range w.State.Pods {
+		if p.Spec.NodeName == "" && !view.Ended(p) {
+			if name := boundFor(p); name != "" {
+				k.unbound[name] = append(k.unbound[name], p)
+			}
+		}
+	}
+	for _, e := range w.State.Events {
+		k.hear(e)
+	}
+	return k
+}
+
+// hear keeps the newest word of each speaker about each object.
+func (k *Kit) hear(e *corev1.Event) {
+	by, about := map[string]*corev1.Event(nil), e.InvolvedObject
+	switch {
+	case e.Reason == "FailedCreate" && about.Kind == "DaemonSet":
+		by = k.refused
+	case (e.Reason == "FailedCreatePodSandBox" || e.Reason == "FailedMount") && about.Kind == "Pod":
+		by = k.unstarted
+	default:
+		return
+	}
+	Newest(by, about.Namespace+"/"+about.Name, e)
+}
+
+// Newest keeps an Event under a key where no newer one is.
+func Newest(kept map[string]*corev1.Event, key string, e *corev1.Event) {
+	if old := kept[key]; old == nil || Said(e).After(Said(old)) {
+		kept[key] = e
+	}
+}
+
+// Said is when an Event was last seen.
+func Said(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	}
+	return e.EventTime.Time
+}
+
+// boundFor is the node that a DaemonSet's pod is made for, before it is scheduled there
+// (pkg/controller/daemon/util: a match of metadata.name); empty for any other pod.
+func boundFor(p *corev1.Pod) string {
+	by := metav1.GetControllerOfNoCopy(p)
+	required := view.RequiredAffinity(p)
+	if by == nil || by.Kind != "DaemonSet" || required == nil {
+		return ""
+	}
+	for _, t := range required.NodeSelectorTerms {
+		for _, f := range t.MatchFields {
+			if f.Key == metav1.ObjectNameField && len(f.Values) == 1 {
+				return f.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// Sets are the DaemonSets of a role.
+func (k *Kit) Sets(r Role) []*Set { return k.sets[r] }
+
+// Named is a DaemonSet by its name; nil where that is no part of the stack.
+func (k *Kit) Named(namespace, name string) *Set { return k.byName[namespace+"/"+name] }
+
+// SetOf is the DaemonSet that makes a pod; nil where none of the stack's does, or it was not read.
+func (k *Kit) SetOf(p *corev1.Pod) *Set {
+	if by := metav1.GetControllerOfNoCopy(p); by != nil {
+		return k.Named(p.Namespace, by.Name)
+	}
+	return nil
+}
+
+// Pod is the pod of a role on the node; nil where there is none. It belongs to a DaemonSet:
+// anybody may name a pod so.
+func (k *Kit) Pod(n *view.Node, r Role) *corev1.Pod {
+	for _, list := range [][]*corev1.Pod{n.Pods, k.unbound[n.Name]} {
+		for _, p := range list {
+			by := metav1.GetControllerOfNoCopy(p)
+			if by == nil || by.Kind != "DaemonSet" {
+				continue
+			}
+			if of := k.Named(p.Namespace, by.Name); of != nil && of.Role == r || of == nil && roleOf(by.Name, p.Labels, &p.Spec) == r {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// Refused is the newest word of the API server about a DaemonSet whose pods it refuses; nil for none.
+func (k *Kit) Refused(d *Set) *corev1.Event { return k.refused[d.Namespace+"/"+d.Name] }
