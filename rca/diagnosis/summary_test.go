@@ -53,7 +53,7 @@ func taint(key string) Blocker {
 // What fits travels as it is, nodes in groups; what facts are made from stays.
 func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 	gpu, at := 0, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	d := Diagnosis{Incident: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Pods: WaitingPods{2, []string{"a", "b"}, at, nil},
+	d := Diagnosis{Incident: "gpu-0123456789", Workload: incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, Pods: WaitingPods{Waiting: 2, Names: []string{"a", "b"}, Since: at},
 		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1"}, Headline: "two nodes are tainted",
 		Drawing: &Drawing{Node: "gpu-1", Slices: 8, Before: []DrawnSlot{{"1g", 0, 1, "ml/x"}, {"1g", 1, 1, ""}}},
 		Causes:  []Cause{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, []Evidence{Fact("Node/gpu-1", "taint a", That(Taints, "key=a", Exists, ""))}}},
