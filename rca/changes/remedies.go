@@ -47,8 +47,8 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
 	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []edit.Change {
 		out := append(mend.Respell(c.Workload, n), mend.Unstick(c.Workload, n, diagnosis.MIGConfigFailed)...)
-		if c.awaitsMIGOff(n) {
-			return out // the layout before has nothing for it
+		if c.awaitsMIGOff(n) || layouts.UnswitchedOn(c.Cluster, n) != nil {
+			return out // the layout before, of the other mode, has nothing for it
 		}
 		return append(out, c.revert(n, diagnosis.MIGConfigFailed))
 	}},
