@@ -83,7 +83,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.GPUUnhealthy:             {layout: true, repair: one(mend.RestartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:    {pod: of(retry.OneShare)},
 	diagnosis.TopologyAlignmentRefused: {pod: of(retry.Again)},
-	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again)},
+	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again), beside: of(retry.Uncounted)},
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
 	diagnosis.NodeCordoned: {policy: func(c *Bench, n *view.Node) []edit.Change {
