@@ -47,8 +47,8 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGStrategyMismatch: {repair: (*Bench).uniform},
 	diagnosis.MIGConfigFailed: {layout: true, config: true, repair: func(c *Bench, n *view.Node) []edit.Change {
 		out := append(mend.Respell(c.Workload, n), mend.Unstick(c.Workload, n, diagnosis.MIGConfigFailed)...)
-		if c.awaitsMIGOff(n) {
-			return out // the layout before has nothing for it
+		if c.awaitsMIGOff(n) || layouts.UnswitchedOn(c.Cluster, n) != nil {
+			return out // the layout before, of the other mode, has nothing for it
 		}
 		return append(out, c.revert(n, diagnosis.MIGConfigFailed))
 	}},
@@ -83,7 +83,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.GPUUnhealthy:             {layout: true, repair: one(mend.RestartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Quarantine(n)} }},
 	diagnosis.SharedRequestTooLarge:    {pod: of(retry.OneShare)},
 	diagnosis.TopologyAlignmentRefused: {pod: of(retry.Again)},
-	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again)},
+	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again), beside: of(retry.Uncounted)},
 	diagnosis.UntoleratedTaint:         {policy: (*Bench).addToleration},
 	diagnosis.NodeSelectorMismatch:     {policy: (*Bench).fixSelector},
 	diagnosis.NodeCordoned: {policy: func(c *Bench, n *view.Node) []edit.Change {

@@ -131,6 +131,7 @@ func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.
 	var texts []string
 	for name := range lack {
 		free := n.Free(name)
+		free.Sub(c.Pod.Spec.Overhead[name]) // its RuntimeClass adds that to what its container asks
 		if free.Sign() <= 0 {
 			return edit.Change{}, false
 		}

@@ -46,6 +46,7 @@ type candidate struct {
 	failures int               // in how many percent of past uses such a fix did not help
 	unknown  bool              // others may stop by it, and nobody can say who
 	held     bool              // guard-rails keep it from being begun now
+	astray   bool              // gives up where the pod is to run, which leaves it a node
 }
 
 func (c *Finder) candidate(n *view.Node, set []edit.Change) *candidate {

@@ -38,7 +38,21 @@ func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, cause
 	if err != nil {
 		return nil, err
 	}
-	return c.ranked(append(best, c.besides()...), causes), nil
+	out := append(best, c.besides()...)
+	if c.placed(nodes) {
+		for _, f := range out {
+			f.astray = slices.Contains(f.fix.Kinds, diagnosis.FixSelector)
+		}
+	}
+	return c.ranked(out, causes), nil
+}
+
+// placed says that the pod's selector leaves it a node, of those that have GPUs where it asks for some:
+// what keeps it from there is not where it is to run.
+func (c *Finder) placed(nodes []diagnosis.NodeBlockers) bool {
+	return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+		return (len(c.Asks) == 0 || len(c.Node(n.Name).Hardware()) > 0) && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == diagnosis.NodeSelectorMismatch })
+	})
 }
 
 // besides is what is offered whatever is done on the nodes: it waits for what has been

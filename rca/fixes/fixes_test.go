@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
 )
 
@@ -52,6 +53,9 @@ func TestOrderOfFixes(t *testing.T) {
 		{"as many wait", good(func(f *candidate) { f.thenWait, f.net = []*corev1.Pod{same}, net{0: 0} })},
 		{"nobody runs", good(func(f *candidate) { f.fix.Effect, f.net = &diagnosis.Effect{Runs: 0, Of: 2}, net{0: -1} })},
 		{"unproven", good(func(f *candidate) { f.fix.Proof.Verdict = diagnosis.Unproven })},
+		{"waits where it was not to run", good(func(f *candidate) {
+			f.fix.Proof.Verdict, f.fix.Effect, f.astray, f.changes = diagnosis.Waits, nil, true, []edit.Change{{Kind: diagnosis.Wait}}
+		})},
 		{"refuted", good(func(f *candidate) { f.fix.Proof.Verdict = diagnosis.Refuted })},
 	}
 	for i := range list {

@@ -15,7 +15,7 @@ func (f *candidate) class() diagnosis.Class {
 	switch v := f.fix.Proof.Verdict; {
 	case v == diagnosis.Waits && f.beside && f.removes == diagnosis.ScalingUp:
 		return diagnosis.StopsNobody
-	case v == diagnosis.Waits:
+	case v == diagnosis.Waits && !(f.astray && f.endless()):
 		return diagnosis.WaitsForMore
 	case v == diagnosis.Refuted:
 		return refuted
@@ -28,6 +28,8 @@ func (f *candidate) class() diagnosis.Class {
 		return diagnosis.HarmsNobody
 	case f.gains:
 		return diagnosis.HarmsLess
+	case f.astray:
+		return diagnosis.NotProved
 	}
 	return diagnosis.MusicalChair
 }
@@ -85,7 +87,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		byProof,
 		view.Rank(!f.held)-view.Rank(!g.held),
 		byClass,
-		view.Rank(f.keeps)-view.Rank(g.keeps),
+		view.Rank(f.keeps && !f.astray)-view.Rank(g.keeps && !g.astray),
 		byNet,
 		view.Rank(f.fix.Automatic)-view.Rank(g.fix.Automatic),
 		stranding,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -45,7 +46,7 @@ func (c *Case) itSaid() string {
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
 	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", Behindhand: "kubelet counts otherwise",
-		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too"}[b]
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted"}[b]
 }
 
 // behindSays is what stands behind the refusal, as far as that can be told.
@@ -83,6 +84,9 @@ func (c *Case) behindSays(t *Turned) string {
 		says = "the node's devices changed while it was admitted"
 	case SameUID:
 		says = "a pod of the same uid was there before, with other requests"
+	case OverheadLeftOut:
+		name, adds := c.Overhead(t)
+		says = fmt.Sprintf("what its containers ask is left there, and is not with the overhead of RuntimeClass %s, %s %s: %s has placed it as if it had none", ptr.Deref(c.refused().Spec.RuntimeClassName, ""), adds.String(), name, c.Scheduler) + c.countsNow(t)
 	case CountedOver:
 		says = "by the kubelet's own count the node was full" + c.countsNow(t)
 	}
@@ -155,6 +159,11 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	}
 	if p := t.Node.PluginPod(); p != nil && !t.plugin.IsZero() {
 		note(view.PodRef(p), "the device plugin runs since "+clock(t.plugin), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
+	}
+	if name, adds := c.Overhead(t); t.Behind == OverheadLeftOut {
+		has, free := t.Node.Status.Allocatable[name], t.Node.Free(name)
+		note(t.Node.Ref(), fmt.Sprintf("%s: allocatable %s, %s free by the requests of its pods", name, has.String(), free.String()), diagnosis.That(diagnosis.Allocatable, string(name), diagnosis.Is, has.String()), diagnosis.That(diagnosis.Free, string(name), diagnosis.Is, free.String()))
+		note(c.Ref(), fmt.Sprintf("overhead %s=%s, schedulerName %s", name, adds.String(), c.Scheduler), diagnosis.That("spec.overhead", string(name), diagnosis.Is, adds.String()), diagnosis.That("spec.schedulerName", "", diagnosis.Is, c.Scheduler))
 	}
 	for _, p := range t.Others {
 		note(view.PodRef(p), "asks for the same there, and schedulerName is "+cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
@@ -18,20 +19,21 @@ type Behind int
 // What stands behind refusals: by the kubelet's words which family it is, and by what is on
 // the node which of it.
 const (
-	OwnWords      Behind = iota // nothing more is known than what it says
-	GPULost                     // NVML fails on some GPU of the node, and so for all
-	GPUsSick                    // the device plugin calls them unhealthy
-	PluginAway                  // it was not back since the node or its kubelet started, or died meanwhile
-	Behindhand                  // the kubelet counts fewer free than the scheduler
-	NotReleased                 // the pod before had just ended
-	PlacedByHand                // nodeName is written in the pod or its template
-	TwoSchedulers               // another scheduler places such pods on the node, too
-	InitAsksToo                 // an init container asks for the same devices
-	DevicesMoved                // the table of devices changed under way
-	SameUID                     // a static pod that was made again
-	CountedOver                 // the kubelet's own sum of the node's pods is too high
-	Unaligned                   // no NUMA node has all of it
-	NVMLLost                    // the device plugin cannot start NVML itself, and so answers for no GPU
+	OwnWords        Behind = iota // nothing more is known than what it says
+	GPULost                       // NVML fails on some GPU of the node, and so for all
+	GPUsSick                      // the device plugin calls them unhealthy
+	PluginAway                    // it was not back since the node or its kubelet started, or died meanwhile
+	Behindhand                    // the kubelet counts fewer free than the scheduler
+	NotReleased                   // the pod before had just ended
+	PlacedByHand                  // nodeName is written in the pod or its template
+	TwoSchedulers                 // another scheduler places such pods on the node, too
+	InitAsksToo                   // an init container asks for the same devices
+	DevicesMoved                  // the table of devices changed under way
+	SameUID                       // a static pod that was made again
+	CountedOver                   // the kubelet's own sum of the node's pods is too high
+	Unaligned                     // no NUMA node has all of it
+	NVMLLost                      // the device plugin cannot start NVML itself, and so answers for no GPU
+	OverheadLeftOut               // the scheduler that chose the node counts no overhead of a RuntimeClass
 )
 
 // Turned is a kubelet's refusal of the case's pod.
@@ -133,6 +135,8 @@ func (c *Case) behind(t *Turned) Behind {
 		return PlacedByHand
 	case len(t.Others) > 0:
 		return TwoSchedulers
+	case out && c.overheadLeftOut(t):
+		return OverheadLeftOut
 	case out:
 		return CountedOver
 	case !devices:
@@ -148,6 +152,26 @@ func (c *Case) behind(t *Turned) Behind {
 		return PluginAway
 	}
 	return Behindhand
+}
+
+// Overhead is how much a pod's RuntimeClass adds to what its containers ask of the resource that it was
+// refused for; zero for none.
+func (c *Case) Overhead(t *Turned) (name corev1.ResourceName, adds resource.Quantity) {
+	name = corev1.ResourceName(strings.TrimPrefix(t.Reason, "OutOf"))
+	return name, c.refused().Spec.Overhead[name]
+}
+
+// overheadLeftOut says that what the containers ask is left on the node, and what the RuntimeClass adds to
+// it is not, where another scheduler than the default one has chosen: that one counts it.
+func (c *Case) overheadLeftOut(t *Turned) bool {
+	name, adds := c.Overhead(t)
+	if t.Node == nil || adds.Sign() <= 0 || c.Scheduler == corev1.DefaultSchedulerName {
+		return false
+	}
+	free, asks := t.Node.Free(name), view.PodRequests(c.refused())[name]
+	bare := asks.DeepCopy()
+	bare.Sub(adds)
+	return asks.Cmp(free) > 0 && bare.Cmp(free) <= 0
 }
 
 // soon says that something happened in the minutes before.
@@ -288,7 +312,7 @@ func (c *Case) fine(t *Turned) bool {
 	switch t.Behind {
 	case GPULost, GPUsSick, NVMLLost:
 		return back || t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()
-	case Unaligned:
+	case Unaligned, OverheadLeftOut:
 		return false
 	case NotReleased:
 		return !slices.ContainsFunc(t.Before, func(p *corev1.Pod) bool { return !view.Ended(p) })

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,40 @@ func TestWhatStandsBehind(t *testing.T) {
 				t.Error("worked out twice")
 			}
 		})
+	}
+}
+
+// Where what the containers ask is left and what the RuntimeClass adds is not, another scheduler than the
+// default one has left that out; it would do so again.
+func TestAnOverheadThatIsLeftOut(t *testing.T) {
+	cpu := rcatest.List("cpu", "1")
+	for name, tc := range map[string]struct {
+		asks     string
+		overhead corev1.ResourceList
+		by, on   string
+		want     Behind
+	}{
+		"it is short by that":       {"95500m", cpu, "kai-scheduler", "n", OverheadLeftOut},
+		"all of the rest is asked":  {"96", cpu, "kai-scheduler", "n", OverheadLeftOut},
+		"there is room for both":    {"95", cpu, "kai-scheduler", "n", CountedOver},
+		"there is room for neither": {"97", cpu, "kai-scheduler", "n", CountedOver},
+		"the default one counts it": {"95500m", cpu, corev1.DefaultSchedulerName, "n", CountedOver},
+		"it adds something else":    {"97", rcatest.List("memory", "1Gi"), "kai-scheduler", "n", CountedOver},
+		"it adds nothing":           {"97", nil, "kai-scheduler", "n", CountedOver},
+		"the node is gone":          {"95500m", cpu, "kai-scheduler", "gone", CountedOver},
+	} {
+		w := rcatest.NewWorld()
+		node(w)
+		w.Wait.Spec.Overhead, w.Wait.Spec.RuntimeClassName = tc.overhead, new("kata")
+		w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, corev1.Container{Name: "d", Resources: corev1.ResourceRequirements{Requests: rcatest.List("cpu", tc.asks)}})
+		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(-time.Hour))}}
+		c := refused(t, w, "OutOfcpu", "")
+		c.Scheduler, c.On = tc.by, tc.on
+		got := c.Turned()
+		f, words := c.Refused()
+		if left := got.Behind == OverheadLeftOut; got.Behind != tc.want || left && got.Fine || left != (words == "overhead was not counted") || left != strings.Contains(f.Says, "with the overhead of RuntimeClass kata, 1 cpu: kai-scheduler has placed it as if it had none") {
+			t.Errorf("%s: %d, fine %v, %q: %s", name, got.Behind, got.Fine, words, f.Says)
+		}
 	}
 }
 

@@ -18,7 +18,10 @@ func ConfigFailed(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=failed for %s=%s", view.LabelMIGState, view.LabelMIGConfig, n.Labels[view.LabelMIGConfig]), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...)}
 	says, who := stillThere(n)
-	if len(n.GPUHolders()) == 0 && c.State.Unread["Pod"] == "" {
+	if u := UnswitchedOn(c, n); u != nil && len(n.GPUHolders()) == 0 && c.State.Unread["Pod"] == "" {
+		says += fmt.Sprintf(", and no pod holds a GPU of it: its MIG mode is still %s, and %s in a virtual machine may take another only at a reboot", onOff(!u.On), n.Product())
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), "is a virtual machine with "+n.Product(), u.Claims...))
+	} else if len(n.GPUHolders()) == 0 && c.State.Unread["Pod"] == "" {
 		says += ", and no pod holds a GPU of it: what does may run on the host (DCGM, nvidia-persistenced, nvidia_drm)"
 		if names := OtherwiseSpelled(c, n); len(names) > 0 {
 			says += ", or its driver does not know the name " + strings.Join(names, ", ")

@@ -14,8 +14,11 @@ import (
 
 // Unstick has those leave who keep MIG manager from the GPUs of a node, and it try again:
 // the pods that hold some, else what runs on the host itself; at last the node is booted.
-func Unstick(_ *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
+func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	holders := n.GPUHolders()
+	if u := layouts.UnswitchedOn(c.Cluster, n); u != nil && len(holders) == 0 {
+		return []edit.Change{switchByReboot(n, u.On)}
+	}
 	if len(holders) == 0 {
 		return []edit.Change{endHostClients(n, cause), Reboot(n, cause)}
 	}
@@ -70,6 +73,28 @@ func endHostClients(n *view.Node, cause diagnosis.CauseID) edit.Change {
 		Steps:      []string{"see on " + n.Name + " which process has a GPU open (DCGM and nvidia-persistenced are services, nvidia_drm and nvidia_modeset modules)", "stop it", "have MIG manager try again"},
 		Commands: append(append([]string{host + "sh -c 'lsof /dev/nvidia* || fuser -v /dev/nvidia*'", host + "sh -c 'lsmod | grep nvidia'",
 			host + "systemctl stop nvidia-persistenced nvidia-dcgm dcgm-exporter  # those of them that run", host + "modprobe -r nvidia_drm nvidia_modeset  # where a display holds it"}, tryAgain(n)...), StartPaused(n)...)}
+}
+
+// switchByReboot is for GPUs that take a MIG mode at a reboot alone: MIG manager lays them out once it
+// finds them in that mode.
+func switchByReboot(n *view.Node, on bool) edit.Change {
+	ch := Reboot(n, diagnosis.MIGConfigFailed)
+	mode, value := "off", 0
+	if on {
+		mode, value = "on", 1
+	}
+	ch.Title = fmt.Sprintf("switch the MIG mode of %s %s by a reboot: in a virtual machine its GPUs may take it no other way", n.Name, mode)
+	ch.Untestable = "nothing tells that it is the mode that MIG manager fails at but its log; and a reboot cannot be tried on a copy"
+	ch.Steps = []string{"see in MIG manager's log that a mode change is pending", "drain " + n.Name + ", set the mode and reboot it: the mode stays, and MIG manager applies " + n.Labels[view.LabelMIGConfig] + " when it starts",
+		"for the next time: env WITH_REBOOT=true of ClusterPolicy's spec.migManager has MIG manager reboot nodes for it, and drain none before"}
+	look := fmt.Sprintf("kubectl logs -A -l app=nvidia-mig-manager --tail=50  # of %s", n.Name)
+	if p := n.MIGManagerPod(); p != nil {
+		look = fmt.Sprintf("kubectl -n %s logs %s --tail=50", p.Namespace, p.Name)
+	}
+	set := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi -mig %d  # where a container installs the driver: chroot /host/run/nvidia/driver", n.Name, value)
+	after := append(ch.Commands[1:], StartPaused(n)...)
+	ch.Commands = append([]string{look, ch.Commands[0], set}, append(after, fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState))...)
+	return ch
 }
 
 // tryAgain starts MIG manager's pod on the node again: it looks at the label when it starts,

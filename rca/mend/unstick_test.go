@@ -47,6 +47,33 @@ func TestWhatUnsticksMIGManager(t *testing.T) {
 	}
 }
 
+// Where a reset may not be had, what holds the GPUs is not what keeps their MIG mode: a reboot switches it.
+func TestAModeThatARebootSwitches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config string
+		held   bool
+		title  string
+		boots  string
+	}{
+		"it is to be off":  {"all-disabled", false, "switch the MIG mode of n off by a reboot: in a virtual machine its GPUs may take it no other way", "chroot /host nvidia-smi -mig 0"},
+		"it is as it was":  {"all-2g.10gb", false, "end what else uses the GPUs of n, then have MIG manager try again", ""},
+		"a pod holds some": {"all-disabled", true, "have a/h leave n, then MIG manager try again", ""},
+	} {
+		w := newWorld()
+		w.Laid(tc.config, "failed", func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			n.Labels["feature.node.kubernetes.io/cpu-cpuid.HYPERVISOR"] = "true"
+		})
+		if tc.held {
+			w.AddHolder("h", "n", "nvidia.com/mig-1g.5gb", 0)
+		}
+		c := w.bench(t)
+		all := Unstick(c, c.Node("n"), diagnosis.MIGConfigFailed)
+		if all[0].Title != tc.title || !strings.Contains(strings.Join(all[0].Commands, "\n"), tc.boots) || (len(all) == 1) != (tc.boots != "") {
+			t.Errorf("%s: %s, %q", name, edittest.ToldAll(all), all[0].Commands)
+		}
+	}
+}
+
 // A profile that drivers spell otherwise is looked up where nobody reports the driver's names,
 // and no pod is in MIG manager's way.
 func TestWhichNameTheDriverKnows(t *testing.T) {

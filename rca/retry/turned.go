@@ -40,6 +40,11 @@ func Again(c *edit.Workload) []edit.Change {
 	switch t.Behind {
 	case kubelet.PlacedByHand:
 		return append(out, freely(c, t))
+	case kubelet.OverheadLeftOut: // it would be placed there, and refused, again
+		if ch, ok := askBesideOverhead(c, t); ok {
+			return append(out, ch)
+		}
+		return append(out, countOverhead(c))
 	case kubelet.InitAsksToo:
 		out = append(out, askOnce(c, t))
 	case kubelet.NotReleased:

@@ -70,6 +70,10 @@ func (l *driverLink) broken() *Finding {
 		f.Certainty = l.s.aged()
 	}
 	f.Mends = []Mend{l.mend()}
+	if l.awaitsNetworkDriver() {
+		l.behindNetworkDriver(f)
+		return f
+	}
 	l.forAnotherKernel(f)
 	return f
 }

@@ -169,6 +169,8 @@ END`, d.Namespace)}
 			m.Title = "raise the quota of " + d.Namespace + " for " + d.Name
 			m.Steps, m.Commands = nil, []string{"kubectl -n " + d.Namespace + " get resourcequota", "kubectl -n " + d.Namespace + " edit resourcequota"}
 		}
+	case strings.Contains(message, notPermitted):
+		m.Title, m.Commands = outOfClass(d)
 	case strings.Contains(message, "PodSecurity"):
 		m.Title = "let privileged pods into namespace " + d.Namespace
 		m.Commands = []string{"kubectl label namespace " + d.Namespace + " pod-security.kubernetes.io/enforce=privileged --overwrite"}
@@ -192,4 +194,14 @@ func afterColon(message string) string {
 		return strings.TrimPrefix(message, "Error creating: ")
 	}
 	return rest
+}
+
+// notPermitted is what API servers before v1.17 say of the critical classes outside kube-system
+// (plugin/pkg/admission/priority).
+const notPermitted = "priorityClass is not permitted in"
+
+// outOfClass has a DaemonSet do without the class that its namespace may not use.
+func outOfClass(d *parts.Set) (title string, commands []string) {
+	return fmt.Sprintf("run %s/%s without PriorityClass %s: this API server allows it in kube-system alone (it is one before v1.17)", d.Namespace, d.Name, d.Spec.Template.Spec.PriorityClassName),
+		[]string{fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=json -p '[{"op":"remove","path":"/spec/template/spec/priorityClassName"}]'`, d.Namespace, d.Name), "# or make the DaemonSet in kube-system"}
 }

@@ -144,11 +144,24 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is loading":                 {of(age(20 * time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
-		"for as long as it may":         {of(age(21 * time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
-		"it crashes":                    {of(crashes("no headers")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
-		"it crashed thrice, and loads":  {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
-		"its image is not there":        {of(imageMissing), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
+		"it is loading":                                  {of(age(20 * time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
+		"for as long as it may":                          {of(age(21 * time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
+		"it crashes":                                     {of(crashes("no headers")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
+		"it crashed thrice, and loads":                   {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
+		"its image is not there":                         {of(imageMissing), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
+		"it waits for the network's, which nobody loads": {func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", waitsFor(networkDriver, time.Hour)) }, "4 failed DriverNotReady proven: has no driver: its driver's pod waits for NVIDIA's network driver (MOFED) for 1 h, and the Network Operator has no pod there that loads it | RepairDeviceStack have NVIDIA's network driver (MOFED) loaded on n, or do without GPUDirect RDMA"},
+		"it waits for the network's, which a pod loads": {func(l *lab, _ *corev1.Node) {
+			l.pod(parts.Driver, "n", waitsFor(networkDriver, time.Hour))
+			l.user(func(p *corev1.Pod) { p.Name = "mofed-ubuntu22.04-ds-x" })
+		}, "4 failed DriverNotReady proven: has no driver: its driver's pod waits for NVIDIA's network driver (MOFED) for 1 h, which ml/mofed-ubuntu22.04-ds-x loads | RepairDeviceStack see why ml/mofed-ubuntu22.04-ds-x has not loaded NVIDIA's network driver (MOFED) on n"},
+		"its manager waits for that": {func(l *lab, _ *corev1.Node) {
+			l.sets[parts.Driver].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: driverManager, Env: []corev1.EnvVar{{Name: "OTHER"}, {Name: rdmaAsked}}}}
+			l.pod(parts.Driver, "n", waitsFor(driverManager, time.Hour))
+		}, "4 failed DriverNotReady likely: has no driver: its driver's pod waits for NVIDIA's network driver (MOFED) for 1 h, and the Network Operator has no pod there that loads it | RepairDeviceStack have NVIDIA's network driver (MOFED) loaded on n, or do without GPUDirect RDMA"},
+		"its manager waits for something": {func(l *lab, _ *corev1.Node) {
+			l.sets[parts.Driver].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: driverManager, Env: []corev1.EnvVar{{Name: "OTHER"}}}, {Name: "other", Env: []corev1.EnvVar{{Name: rdmaAsked}}}}
+			l.pod(parts.Driver, "n", waitsFor(driverManager, time.Hour))
+		}, "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 1 h, where 21 min are normal | RepairDeviceStack mend the driver of n"},
 		"a user holds the one before":   {manager(6 * time.Minute), "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RebootNode reboot n: no module is loaded then?"},
 		"a user holds it, a moment ago": {manager(5 * time.Minute), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 5 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 16 min"},
 		"a user holds it, and it loops": {manager(time.Minute, func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].RestartCount = 3 }), "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RebootNode reboot n: no module is loaded then?"},

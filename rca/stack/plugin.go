@@ -122,6 +122,12 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 	if by := metav1.GetControllerOfNoCopy(pod); by != nil {
 		name = by.Name
 	}
+	if twin := l.twin(); twin != nil {
+		f.Says = fmt.Sprintf("has a device plugin that %s, while that of %s, which is the same on a node alike, finds them: it is this machine that hands it none", does, twin.Name)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(twin.Ref(), "has GPUs announced there by "+pod.Namespace+"/"+name, diagnosis.That("status.nodeInfo.containerRuntimeVersion", "", diagnosis.Is, twin.Status.NodeInfo.ContainerRuntimeVersion), diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, twin.Status.NodeInfo.OSImage)))
+		f.Mends = []Mend{l.asOnTwin(twin)}
+		return f
+	}
 	m := l.s.configure(n)
 	m.Steps = append([]string{"see on the machine that nvidia-smi works: without a driver no runtime helps"}, m.Steps...)
 	if l.s.runtimes["nvidia"] {
@@ -139,12 +145,8 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 func (l *pluginLink) registration() *Finding {
 	s, n := l.s, l.n
 	since := s.since(l.Since)
-	known := false // a key with devices is there: they are unhealthy
-	for _, stock := range n.Facts().Stocks() {
-		known = known || stock.Capacity > 0
-	}
 	switch {
-	case known && n.Geometry == nil:
+	case announces(n) && n.Geometry == nil: // a key with devices is there: they are unhealthy
 		return nil // unhealthy, as far as anything tells
 	case since < kubeletTime:
 		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin is ready for "+view.Age(since)+" and has still to announce the GPUs", podRef(l.pod), "Ready", l.Claims...)

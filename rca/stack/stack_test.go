@@ -58,6 +58,11 @@ func TestStates(t *testing.T) {
 			l.pod(parts.Toolkit, "n", nil)
 			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: "Error creating: insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]"}}
 		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "insufficient quota to match these scopes", "scopeSelector"},
+		"refused for its class": {func(l *lab, _ *corev1.Node) {
+			l.pod(parts.Driver, "n", nil)
+			l.pod(parts.Toolkit, "n", nil)
+			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: `Error creating: pods "x" is forbidden: pods with system-node-critical priorityClass is not permitted in gpu-operator namespace`}}
+		}, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, "priorityClass is not permitted", `"path":"/spec/template/spec/priorityClassName"`},
 		"refused by pod security": {func(l *lab, _ *corev1.Node) {
 			l.pod(parts.Driver, "n", nil)
 			l.pod(parts.Toolkit, "n", nil)

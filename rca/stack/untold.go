@@ -33,6 +33,9 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 		return nil
 	}
 	m := d.Misses(n)
+	if m.None() {
+		return s.meant(n, d)
+	}
 	if len(m.Taints) > 0 || !discovered(d, n, m) {
 		return nil
 	}
@@ -47,6 +50,22 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
 		Commands: lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
+	return f
+}
+
+// meant: the device plugin selects the node by labels that a person has given it, which says what it is
+// for, and the API server refuses its pods, so it has told of nothing. nil where it selects all nodes,
+// or is not refused.
+func (s *Stack) meant(n *view.Node, d *parts.Set) *Finding {
+	if len(d.Spec.Template.Spec.NodeSelector) == 0 || s.kit.Refused(d) == nil {
+		return nil
+	}
+	f := s.refusedPod(n, d, PluginOnNode)
+	f.State, f.Certainty, f.Says = Unseen, diagnosis.Likely, "is to have GPUs, for the device plugin selects it by label, and "+f.Says
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, notLooked()))
+	for i := range f.Mends {
+		f.Mends[i].Until, f.Mends[i].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
+	}
 	return f
 }
 

@@ -17,6 +17,7 @@ items:
    instances: [{profile: 1g.5gb, start: 0, size: 1, holder: {namespace: ml, pod: holder}}, {profile: 3g.20gb, start: 4, size: 4}]}, {index: 1, instances: []}]}}
 - {apiVersion: v1, kind: Event, metadata: {namespace: ml, name: e}, involvedObject: {kind: Pod, namespace: ml, name: waits}, reason: FailedScheduling, message: "0/2 nodes\n are available"}
 - {apiVersion: v1, kind: Event, metadata: {namespace: default, name: f}, involvedObject: {kind: NodeClaim, name: gone}, reason: Refused, message: no capacity}
+- {apiVersion: v1, kind: Pod, metadata: {namespace: ml, name: heavy}, spec: {overhead: {cpu: 500m}, containers: [{resources: {requests: {cpu: "1"}}}]}}
 - {apiVersion: v1, kind: ResourceQuota, metadata: {namespace: ml, name: q}, status: {hard: {requests.cpu: 2000m}, used: {requests.cpu: "2"}}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {namespace: ops, name: mig}, data: {config.yaml: "all-1g.5gb:\n- devices: all"}}
 `
@@ -45,6 +46,7 @@ func TestDenies(t *testing.T) {
 		{"Node/a", "free[cpu]", "= 3|= 3000m", "= 4"},
 		{"Node/a", "count(pods)", "= 1", "= 2"},
 		{"Pod/ml/holder", "requests[cpu]", "= 1", "= 2"},
+		{"Pod/ml/heavy", "requests[cpu]", "= 1500m", "= 1"},
 		{"Node/a", "spec.unschedulable", "= true", "= false|absent"},
 		{"Node/a", "spec.taints[key=team,effect=NoSchedule,value=red]", "exists", "absent"},
 		{"Node/b", "spec.taints[key=team,effect=NoSchedule,value=red]", "absent", "exists"},

@@ -1,0 +1,43 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// A node that the device plugin selects by a label of a person's is to have GPUs, and nobody has looked where
+// the API server refuses the plugin's pods; one that selects every node says nothing by that.
+func TestANodeThatARefusedPluginSelects(t *testing.T) {
+	for name, k := range map[string]struct {
+		selector map[string]string
+		message  string
+		want     bool
+	}{
+		"by a label, and refused":    {map[string]string{"gpu": "yes"}, "Error creating: no luck", true},
+		"of every node, and refused": {nil, "Error creating: no luck", false},
+		"by a label, and not":        {map[string]string{"gpu": "yes"}, "", false},
+	} {
+		l := newLab()
+		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = k.selector
+		l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin]}
+		l.chartNode(map[string]string{"gpu": "yes"})
+		if k.message != "" {
+			l.Events = []*corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "DaemonSet", Namespace: "gpu-operator", Name: "nvidia-device-plugin"}, Reason: "FailedCreate", Message: k.message}}
+		}
+		w := view.New(l.State)
+		f := Of(w).Untold(w.Nodes["n"])
+		if (f != nil) != k.want {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if f != nil && (f.Certainty != diagnosis.Likely || !strings.HasPrefix(f.Says, "is to have GPUs, for the device plugin selects it by label, and has no pod of the device plugin") || f.Mends[0].Until != "" || f.Mends[0].Unproven == "") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
