@@ -143,30 +143,43 @@ func podNames(i incident.Incident) []string {
 
 // orderCauses puts first what is proven and stands in front of all that the nodes could
 // offer: without it the pod would run. Then comes the cause that the best proved fix removes,
-// then those that are the pod's own and so hold on every node, then what is likely broken in the
-// device stack of a node that the pod would have without it (control planes with their taints are
-// more, and have no GPU), then the others by the number of nodes, proven before likely, ties in
-// catalogue order. Unknown settles nothing and comes last, unless it is what keeps pods from
-// existing.
+// then that on most nodes, proven before likely, ties in catalogue order. Unknown settles nothing
+// and comes last, unless it is what keeps pods from existing.
 func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
-	leads, broken := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]bool{}
+	leads, on := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]reach{}
 	for _, a := range all {
-		stands := a.Certainty != diagnosis.Possible && leading(c, nodes, a.ID)
-		leads[a.ID], broken[a.ID] = stands && a.Certainty == diagnosis.Proven, stands && causes.OfStack(a.ID)
+		leads[a.ID], on[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID), reachOf(c, a, len(nodes))
 	}
 	slices.SortStableFunc(all, func(a, b diagnosis.Cause) int {
 		return cmp.Or(
 			view.Rank(leads[a.ID])-view.Rank(leads[b.ID]),
 			view.Rank(a.ID == root)-view.Rank(b.ID == root),
 			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
-			view.Rank(c.Everywhere[a.ID])-view.Rank(c.Everywhere[b.ID]),
-			view.Rank(broken[a.ID])-view.Rank(broken[b.ID]),
-			view.Rank(a.Certainty != diagnosis.Possible)-view.Rank(b.Certainty != diagnosis.Possible),
-			len(b.Nodes)-len(a.Nodes),
+			on[b.ID].able-on[a.ID].able,
+			on[b.ID].all-on[a.ID].all,
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)
 	})
 	return all
+}
+
+// reach is on how many nodes a cause is: of those that have GPUs, where such are asked, for the others would not take the
+// pod without it either (control planes with their taints are more than they), and of all.
+type reach struct{ able, all int }
+
+// reachOf has what is the pod's own, and keeps it from every node, reach beyond those that are there: it keeps it from one that
+// comes, too.
+func reachOf(c *causes.Case, a diagnosis.Cause, nodes int) reach {
+	if c.Everywhere[a.ID] {
+		return reach{nodes + 1, nodes + 1}
+	}
+	r := reach{all: len(a.Nodes)}
+	for _, name := range a.Nodes {
+		if len(c.Asks) > 0 && c.Node(name).HasGPUs() {
+			r.able++
+		}
+	}
+	return r
 }
 
 func settles(c *causes.Case, id diagnosis.CauseID) bool {

@@ -50,7 +50,7 @@ func (c *Refused) templateClaims(container string, name corev1.ResourceName) []d
 	owner := c.All[0].Owner
 	spec, at := c.Cluster.Template(owner), "spec"
 	if set := c.All[0].Set; set != nil {
-		spec, at = &set.Template.Spec, set.At
+		owner, spec, at = set.Of, &set.Template.Spec, set.At
 	}
 	if spec == nil {
 		return nil
@@ -94,13 +94,20 @@ func (c *Refused) lacksClaims(r incident.Refusal) []diagnosis.Claim {
 	if wants, has := countedBy(owner); known && wants != "" {
 		out = append(out, diagnosis.That(wants, "", diagnosis.Is, strconv.Itoa(r.Wants)), diagnosis.That(wants+" - "+has, "", diagnosis.Is, strconv.Itoa(r.Missing)))
 	} else if r.Set != nil && r.Set.Wants != "" {
-		out = append(out, diagnosis.That(r.Set.Wants, "", diagnosis.Is, strconv.Itoa(r.Wants)))
-		if r.Set.Has != "" {
-			out = append(out, diagnosis.That(r.Set.Wants+" - "+r.Set.Has, "", diagnosis.Is, strconv.Itoa(r.Missing)))
-		}
+		out = append(out, setClaims(r.Set, r.Wants, r.Missing)...)
 	}
 	if r.Says != "" {
 		out = append(out, diagnosis.Says(r.Says))
+	}
+	return out
+}
+
+// setClaims are how many pods of a set its object wants, and lacks.
+func setClaims(s *incident.Set, wants, missing int) []diagnosis.Claim {
+	ref := view.ObjectRef(s.Of.Kind, s.Of.Namespace, s.Of.Name)
+	out := []diagnosis.Claim{diagnosis.That(s.Wants, "", diagnosis.Is, strconv.Itoa(wants)).Of(ref)}
+	if s.Has != "" {
+		out = append(out, diagnosis.That(s.Wants+" - "+s.Has, "", diagnosis.Is, strconv.Itoa(missing)).Of(ref))
 	}
 	return out
 }

@@ -63,9 +63,21 @@ func (c *Refused) lacks() []diagnosis.Evidence {
 		if r.Says != "" {
 			fact += "; its last refusal: " + view.Cut(strings.Join(strings.Fields(r.Says), " "), 300)
 		}
-		out = append(out, diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), fact, c.lacksClaims(r)...))
+		ref := view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name)
+		out = append(out, diagnosis.Fact(ref, fact, c.lacksClaims(r)...))
+		for _, l := range r.Later {
+			out = append(out, laterSays(ref, l))
+		}
 	}
 	return out
+}
+
+// laterSays tells of pods that are not tried before the one that was refused; of how many, where a field says that.
+func laterSays(ref string, l incident.Later) diagnosis.Evidence {
+	if l.Wants == "" {
+		return diagnosis.Fact(ref, "makes the pods of "+l.Name+" only after it", diagnosis.That(l.At, "", diagnosis.Exists, ""))
+	}
+	return diagnosis.Fact(ref, fmt.Sprintf("makes %s of %s only after it", view.CountOf(l.Missing, "pod"), l.Name), setClaims(l.Set, l.Count, l.Missing)...)
 }
 
 // told is a finding about the pod that was refused.

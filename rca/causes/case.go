@@ -63,13 +63,15 @@ type Case struct {
 	Queue *queues.Case
 	// grows is what autoscalers make of the pod, once asked for.
 	grows *growth.Growth
+	// meant are other pods of it that nodes are judged by, by node, and others the cases of these. alone are requirements
+	// that are not those of all of them.
+	meant  map[string]fellow
+	others map[*corev1.Pod]*Case
+	alone  map[string]bool
 }
 
 // entitle has a headline say a cause in these words.
 func (c *Case) entitle(id diagnosis.CauseID, words string) {
-	if c.entitled == nil {
-		c.entitled = map[diagnosis.CauseID]string{}
-	}
 	c.entitled[id] = words
 }
 

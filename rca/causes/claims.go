@@ -43,3 +43,16 @@ func (c *Case) zeros(names []string) []diagnosis.Claim {
 }
 
 func (c *Case) podRef() string { return view.PodRef(c.Pod) }
+
+// asker is the object whose selector and affinity are the pod's: itself, or what has the template that it would be made from.
+// Empty where that is not read.
+func (c *Case) asker() string {
+	if !c.Unborn {
+		return c.podRef()
+	}
+	owner := c.Refused.All[0].Owner
+	if c.Refused.All[0].Set != nil || c.Cluster.Template(owner) == nil {
+		return ""
+	}
+	return view.ObjectRef(owner.Kind, owner.Namespace, owner.Name)
+}

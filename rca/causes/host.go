@@ -23,7 +23,7 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 	}
 	free, asked := n.Free(resource), c.Wants[resource]
 	fact := fmt.Sprintf("%s of %s free, %s asked", free.String(), name, asked.String())
-	claims := append(c.itAsks(resource), diagnosis.That(diagnosis.Free, name, diagnosis.Is, free.String()))
+	claims := c.shortOf(n, resource)
 	if resource == corev1.ResourcePods {
 		fact = fmt.Sprintf("%d pods run, no more are allowed", len(n.Pods))
 		claims = []diagnosis.Claim{diagnosis.That("count(pods)", "", diagnosis.Is, strconv.Itoa(len(n.Pods))), diagnosis.That(diagnosis.Free, name, diagnosis.Is, free.String())}

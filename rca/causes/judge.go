@@ -31,17 +31,18 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	}
 	for i, v := range c.Verdict.Nodes {
 		n := c.Cluster.NodeAt(i, v.Node)
-		nb := diagnosis.NodeBlockers{Name: v.Node, Blockers: all[len(all) : len(all) : len(all)+len(v.Blockers)]}
-		all = all[:len(all)+len(v.Blockers)]
-		for _, reason := range v.Blockers {
-			b := c.Read(n, reason)
-			id, f := Tell(rules, c, n, &b)
+		on, reasons := c.judging(v)
+		nb := diagnosis.NodeBlockers{Name: v.Node, Blockers: all[len(all) : len(all) : len(all)+len(reasons)]}
+		all = all[:len(all)+len(reasons)]
+		for _, reason := range reasons {
+			b := on.Read(n, reason)
+			id, f := Tell(rules, on, n, &b)
 			nb.Blockers = append(nb.Blockers, diagnosis.Blocker{Plugin: b.Plugin, Reason: b.Reason, Cause: id})
 			byID.note(id, v.Node, f)
 			if id != diagnosis.UntoleratedTaint { // the plugin names one taint of a node, and does not say who set it
 				continue
 			}
-			if f := c.notReady(n); f != nil {
+			if f := on.notReady(n); f != nil {
 				nb.Blockers = append(nb.Blockers, diagnosis.Blocker{Plugin: b.Plugin, Reason: b.Reason, Cause: diagnosis.NodeNotReady})
 				byID.note(diagnosis.NodeNotReady, v.Node, f)
 			}
@@ -50,6 +51,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	}
 	c.Judged = nodes
 	c.ofTemplate(byID)
+	c.ofCounts(byID)
 	c.byMessage(byID)
 	if len(byID) == 0 {
 		byID.note(diagnosis.Unknown, "", c.nothingBlocks())
@@ -88,12 +90,30 @@ func (c *Case) ofTemplate(byID tellings) {
 	byID.note(g.OfTemplate, "", found(g.Template))
 }
 
+// ofCounts claims on how many nodes selectors do not match alike, where that is said. Of pods that are made for a node each
+// every node is claimed by itself.
+func (c *Case) ofCounts(byID tellings) {
+	told := byID[diagnosis.NodeSelectorMismatch]
+	if told == nil || len(told.said) == 1 || view.MadeFor(c.Pod) != "" {
+		return
+	}
+	for _, s := range told.most() {
+		claim, ok := c.Labels.Counted(s.says, s.nodes)
+		if ref := c.asker(); ok && s.nodes > 1 && ref != "" {
+			told.Evidence = append(told.Evidence, diagnosis.Fact(ref, fmt.Sprintf("%s: %d nodes", s.says, s.nodes), claim))
+		}
+	}
+}
+
 // buffers hold what the rules will tell of the nodes: one allocation for the nodes, one
 // for all their blockers.
 func (c *Case) buffers() ([]diagnosis.NodeBlockers, []diagnosis.Blocker) {
 	reasons := 0
-	for i := range c.Verdict.Nodes {
-		reasons += len(c.Verdict.Nodes[i].Blockers)
+	for _, v := range c.Verdict.Nodes {
+		if m, ok := c.meant[v.Node]; ok {
+			v.Blockers = m.blockers
+		}
+		reasons += len(v.Blockers)
 	}
 	return make([]diagnosis.NodeBlockers, 0, len(c.Verdict.Nodes)), make([]diagnosis.Blocker, 0, reasons)
 }

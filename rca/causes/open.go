@@ -34,7 +34,7 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	if pod.Status.Phase == corev1.PodFailed {
 		on = pod.Spec.NodeName
 	}
-	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{},
+	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{}, entitled: map[diagnosis.CauseID]string{},
 		Refused: refused, Unborn: unborn, Unstarted: unstarted, Unprepared: kubelet.Unprepared(unstarted), bound: slices.Contains(unstarted, pod)}
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())
@@ -49,6 +49,9 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 	var err error
 	if c.Verdict, err = c.Cluster.Snapshot.Explain(ctx, c.Pod); err != nil {
 		return fmt.Errorf("run the scheduler's filters: %w", err)
+	}
+	if err := c.meet(ctx); err != nil {
+		return fmt.Errorf("run the scheduler's filters for the other pods: %w", err)
 	}
 	c.Queue.Fits = len(c.Verdict.Feasible()) > 0
 	if c.bound { // the scheduler has chosen, so no node is kept from it

@@ -73,12 +73,11 @@ func (k *telling) whole() string {
 	if len(k.said) == 1 {
 		return k.said[0].says
 	}
-	all := slices.Clone(k.said)
-	slices.SortStableFunc(all, func(a, b saying) int { return b.nodes - a.nodes })
+	most := k.most()
 	var parts []string
-	for i, s := range all[:min(len(all), mostSaid)] {
+	for i, s := range most {
 		if i > 0 {
-			s.says = strings.TrimPrefix(s.says, shared(all[0].says))
+			s.says = strings.TrimPrefix(s.says, shared(most[0].says))
 		}
 		switch {
 		case s.first == "":
@@ -89,10 +88,17 @@ func (k *telling) whole() string {
 			parts = append(parts, s.says+" ("+view.CountOf(s.nodes, "node")+")")
 		}
 	}
-	if more := len(all) - mostSaid; more > 0 {
+	if more := len(k.said) - mostSaid; more > 0 {
 		parts = append(parts, "and "+strconv.Itoa(more)+" more of the kind")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// most are the sayings that are told: those about the most nodes.
+func (k *telling) most() []saying {
+	all := slices.Clone(k.said)
+	slices.SortStableFunc(all, func(a, b saying) int { return b.nodes - a.nodes })
+	return all[:min(len(all), mostSaid)]
 }
 
 // shared is what a sentence begins with before it comes to the point: up to its first colon.

@@ -31,6 +31,9 @@ var (
 		if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
 			return nil
 		}
+		if f := c.unmeant(n); f != nil {
+			return f
+		}
 		return found(c.Labels.Tell(n))
 	}}
 	podAffinityConflict = Rule{ID: diagnosis.PodAffinityConflict, Tell: func(c *Case, n *view.Node, b *blocker) *finding {

@@ -109,5 +109,14 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 		}
 		return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
 	}
-	return &finding{diagnosis.Possible, "not settled: " + b.Reason, []diagnosis.Evidence{{Ref: n.Ref(), Fact: b.Plugin + ": " + b.Reason}}}
+	return &finding{diagnosis.Possible, "not settled: " + b.Reason, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Plugin+": "+b.Reason, c.shortOf(n, b.scarce)...)}}
 }}
+
+// shortOf claims what the pod asks of a resource, and what a node has left of it.
+func (c *Case) shortOf(n *view.Node, name corev1.ResourceName) []diagnosis.Claim {
+	if name == "" {
+		return nil
+	}
+	free := n.Free(name)
+	return append(c.itAsks(name), diagnosis.That(diagnosis.Free, string(name), diagnosis.Is, free.String()))
+}

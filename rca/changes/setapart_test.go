@@ -13,11 +13,12 @@ import (
 )
 
 // To tolerate what sets nodes apart for others is left to a person where the pod could be elsewhere: nodes of
-// the cluster's add-ons, nodes with GPUs for a pod that asks for none.
+// the cluster's add-ons, the control plane's, nodes with GPUs for a pod that asks for none.
 func TestNodesForOthers(t *testing.T) {
 	const owner = ": whether it may be there only their owner knows"
 	gpus := "nodes with taint team have GPUs, and it asks for none" + owner
 	const addons = "nodes with taint CriticalAddonsOnly are for the cluster's own add-ons: whether this may be there only their owner knows"
+	const control = "nodes with taint node-role.kubernetes.io/control-plane are for the control plane: whether this may be there only their owner knows"
 	type place struct {
 		key    string
 		gpu    bool
@@ -39,12 +40,16 @@ func TestNodesForOthers(t *testing.T) {
 			p := int32(view.SystemCritical - 1)
 			w.Wait.Spec.Priority = &p
 		}, addons},
-		"another taint":                 {[]place{{key: "team"}, {}}, nil, ""},
-		"nodes with GPUs":               {[]place{{key: "team", gpu: true}, {}}, nil, gpus},
-		"and one without":               {[]place{{key: "team", gpu: true}, {key: "team"}, {}}, nil, ""},
-		"a pod that asks for one":       {[]place{{key: "team", gpu: true}, {}}, func(w *world) { w.Asking(rcatest.List("nvidia.com/gpu", "1")) }, ""},
-		"a pod with a claim":            {[]place{{key: "team", gpu: true}, {}}, func(w *world) { w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} }, ""},
-		"nodes with GPUs, and no other": {[]place{{key: "team", gpu: true}}, nil, ""},
+		"the control plane":                    {[]place{{key: "node-role.kubernetes.io/control-plane"}, {}}, nil, control},
+		"the control plane, with a GPU":        {[]place{{key: "node-role.kubernetes.io/control-plane", gpu: true}, {}}, func(w *world) { w.Asking(rcatest.List("nvidia.com/gpu", "1")) }, control},
+		"the control plane, and no other node": {[]place{{key: "node-role.kubernetes.io/control-plane"}}, nil, ""},
+		"another role":                         {[]place{{key: "node-role.kubernetes.io/training"}, {}}, nil, ""},
+		"another taint":                        {[]place{{key: "team"}, {}}, nil, ""},
+		"nodes with GPUs":                      {[]place{{key: "team", gpu: true}, {}}, nil, gpus},
+		"and one without":                      {[]place{{key: "team", gpu: true}, {key: "team"}, {}}, nil, ""},
+		"a pod that asks for one":              {[]place{{key: "team", gpu: true}, {}}, func(w *world) { w.Asking(rcatest.List("nvidia.com/gpu", "1")) }, ""},
+		"a pod with a claim":                   {[]place{{key: "team", gpu: true}, {}}, func(w *world) { w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "c"}} }, ""},
+		"nodes with GPUs, and no other":        {[]place{{key: "team", gpu: true}}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -12,7 +12,9 @@ type Claim struct {
 	// What several objects make together has a name: requests[cpu] is what a pod asks, or the
 	// pods of a node that have not ended, requests[nvidia.com/mig-*] of all that begins so; free[cpu]
 	// is what a node has left. selects[gpu-1] is whether a pod's selector and required affinity take
-	// a node; room is how many like the pod have room, by their requests, on the nodes that it may use.
+	// a node; meant[gpu-1] of how many pods they do that wait as it does, have its requests and its controller.
+	// missing[zone,0:pool] is on how many nodes just its selector's zone, and of its required affinity's first term
+	// pool, are not met; of terms that is the one that comes nearest, "|" parts alternatives. room is how many like the pod have room, by their requests, on the nodes that it may use.
 	// short[cpu] is how many nodes have too little left of that for one more, once those are there.
 	// skew[zone,gpu-1] is by how much the pod on a node would make its part of a topology fuller than the
 	// least full one, by its constraint on that. judged[x] is what scheduler x made of a pod, its node and condition; by is who an event is from.
@@ -59,6 +61,8 @@ const (
 	Requests    = "requests"
 	Free        = "free"
 	Selects     = "selects"
+	Meant       = "meant"
+	Missing     = "missing"
 	Words       = "words"
 )
 

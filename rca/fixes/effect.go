@@ -40,15 +40,7 @@ func (c *Finder) waits() []*corev1.Pod {
 	if c.waiting != nil {
 		return c.waiting
 	}
-	c.waiting = []*corev1.Pod{c.Pod}
-	for _, p := range c.Cluster.State.Pods {
-		if p.Namespace != c.Incident.Workload.Namespace || p.Spec.NodeName != "" || p.Name == c.Pod.Name {
-			continue
-		}
-		if _, _, waits := incident.Waiting(p); waits && c.Cluster.IncidentOf(p) == c.Incident.ID {
-			c.waiting = append(c.waiting, p)
-		}
-	}
+	c.waiting = append([]*corev1.Pod{c.Pod}, c.Fellows()...)
 	for n := len(c.waiting); n < c.wanted(); n++ {
 		p := c.Pod.DeepCopy()
 		p.Name, p.UID = fmt.Sprintf("%s-?%d", c.Pod.Name, n), ""

@@ -228,6 +228,9 @@ func (c *Finder) onNodes(nodes []diagnosis.NodeBlockers, own [][]edit.Change) []
 	var out []*candidate
 	seen := map[string]bool{}
 	for _, v := range nodes {
+		if c.IsFellows(v.Name) { // the pod that a fix is proved with is not meant for it
+			continue
+		}
 		n := c.Node(v.Name)
 		var policy, shortages []diagnosis.CauseID
 		for _, b := range v.Blockers {

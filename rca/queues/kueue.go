@@ -133,7 +133,7 @@ func suspended(c *Case) diagnosis.Evidence {
 		}
 	}
 	if r.Set != nil && r.Set.Wants != "" {
-		claims = append(claims, diagnosis.That(r.Set.Wants, "", diagnosis.Is, strconv.Itoa(r.Wants)))
+		claims = append(claims, diagnosis.That(r.Set.Wants, "", diagnosis.Is, strconv.Itoa(r.Wants)).Of(view.ObjectRef(r.Set.Of.Kind, r.Set.Of.Namespace, r.Set.Of.Name)))
 	}
 	return diagnosis.Fact(view.ObjectRef(r.Owner.Kind, r.Owner.Namespace, r.Owner.Name), "suspended, and wants "+view.CountOf(r.Wants, "pod"), claims...)
 }

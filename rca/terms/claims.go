@@ -2,6 +2,7 @@ package terms
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -30,4 +31,20 @@ func (c *Labels) missedClaims(n *view.Node, l MissedLabel) []diagnosis.Claim {
 		return append(c.Claims(wanted...), diagnosis.That(diagnosis.Labels, l.Key, diagnosis.Is, has))
 	}
 	return append(c.Claims(wanted...), diagnosis.That(diagnosis.Labels, l.Key, diagnosis.Absent, ""))
+}
+
+// Counted claims of the pod on how many nodes a sentence of Tell's is so; false where it is about no labels.
+func (c *Labels) Counted(says string, nodes int) (diagnosis.Claim, bool) {
+	return diagnosis.That(diagnosis.Missing, strings.Join(c.said[says], "|"), diagnosis.Is, strconv.Itoa(nodes)), len(c.said[says]) > 0
+}
+
+// listed are requirements by their keys, those of an affinity behind the number of its term.
+func listed(missed []MissedLabel) string {
+	keys := make([]string, len(missed))
+	for i, l := range missed {
+		if keys[i] = l.Key; !l.InSelector {
+			keys[i] = strconv.Itoa(l.Term) + ":" + l.Key
+		}
+	}
+	return strings.Join(keys, ",")
 }

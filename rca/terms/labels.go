@@ -25,6 +25,8 @@ type Labels struct {
 	key      []byte
 	// other are labels of the selector that no node has, by what nodes call them.
 	other map[string]string
+	// said are the lists of requirements that sentences are about, as claims name them.
+	said map[string][]string
 	// affinity is the pod's required node affinity, once asked for.
 	affinity *nodeaffinity.RequiredNodeAffinity
 }
@@ -94,7 +96,7 @@ func (c *Labels) On(n *view.Node) *Missed {
 		for _, label := range slices.Sorted(maps.Values(c.other)) {
 			c.speaksOf = append(c.speaksOf, c.Cluster.Column(label))
 		}
-		c.missed = map[string]*Missed{}
+		c.missed, c.said = map[string]*Missed{}, map[string][]string{}
 	}
 	key := c.key[:0]
 	if namesNodes(c.Pod) {
@@ -143,6 +145,9 @@ func (c *Labels) say(m *Missed, n *view.Node) {
 	m.says = "selector " + strings.Join(texts, ", ") + " does not match"
 	if a := view.RequiredAffinity(c.Pod); a != nil && len(a.NodeSelectorTerms) > 1 && slices.ContainsFunc(m.Labels, func(l MissedLabel) bool { return !l.InSelector }) {
 		m.says += ", nor its alternatives"
+	}
+	if list := listed(m.Labels); !slices.Contains(c.said[m.says], list) {
+		c.said[m.says] = append(c.said[m.says], list)
 	}
 }
 

@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,20 @@ func missedTerm(a *corev1.NodeSelector, n *corev1.Node) []MissedLabel {
 		}
 	}
 	return nearest
+}
+
+// Asks says whether a pod has that requirement too.
+func Asks(pod *corev1.Pod, l MissedLabel) bool {
+	if l.InSelector {
+		value, ok := pod.Spec.NodeSelector[l.Key]
+		return ok && value == l.Values[0]
+	}
+	a := view.RequiredAffinity(pod)
+	return a != nil && slices.ContainsFunc(a.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(slices.Concat(t.MatchExpressions, t.MatchFields), func(e corev1.NodeSelectorRequirement) bool {
+			return reflect.DeepEqual(e, l.NodeSelectorRequirement)
+		})
+	})
 }
 
 // namesNodes says whether the required affinity is about names of nodes.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // RequiredAffinity is the pod's required node affinity; nil when it has none.
@@ -14,6 +15,24 @@ func RequiredAffinity(pod *corev1.Pod) *corev1.NodeSelector {
 		return nil
 	}
 	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// MadeFor is the node that a DaemonSet's pod is made for, before it is scheduled there
+// (pkg/controller/daemon/util: a match of metadata.name); empty for any other pod.
+func MadeFor(p *corev1.Pod) string {
+	by := metav1.GetControllerOfNoCopy(p)
+	required := RequiredAffinity(p)
+	if by == nil || by.Kind != "DaemonSet" || required == nil {
+		return ""
+	}
+	for _, t := range required.NodeSelectorTerms {
+		for _, f := range t.MatchFields {
+			if f.Key == metav1.ObjectNameField && len(f.Values) == 1 {
+				return f.Values[0]
+			}
+		}
+	}
+	return ""
 }
 
 // LabelColumn is what all nodes have of one label, read from their maps once for all

@@ -116,12 +116,28 @@ func sortExtended(short []Blocker) {
 // Explain gives every blocker of every node: each plugin is asked, also after
 // another has refused, which the scheduler itself does not do.
 func (s *Snapshot) Explain(ctx context.Context, pod *corev1.Pod) (Verdict, error) {
+	nodes, err := s.explain(ctx, pod, s.lister.all())
+	return Verdict{nodes}, err
+}
+
+// ExplainOn is Explain of the nodes of these names alone.
+func (s *Snapshot) ExplainOn(ctx context.Context, pod *corev1.Pod, names []string) ([]NodeVerdict, error) {
+	infos := make([]fwk.NodeInfo, 0, len(names))
+	for _, name := range names {
+		if info, err := s.lister.Get(name); err == nil {
+			infos = append(infos, info)
+		}
+	}
+	return s.explain(ctx, pod, infos)
+}
+
+func (s *Snapshot) explain(ctx context.Context, pod *corev1.Pod, on []fwk.NodeInfo) ([]NodeVerdict, error) {
 	pod = waiting(pod)
 	p := s.prepare(ctx, pod, true)
-	var v Verdict
-	for _, info := range s.lister.all() {
+	var out []NodeVerdict
+	for _, info := range on {
 		if err := ctx.Err(); err != nil {
-			return Verdict{}, fmt.Errorf("explain pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			return nil, fmt.Errorf("explain pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 		n := NodeVerdict{Node: info.Node().Name, Blockers: append([]Blocker(nil), p.blockers...)}
 		for _, f := range p.filters {
@@ -131,9 +147,9 @@ func (s *Snapshot) Explain(ctx context.Context, pod *corev1.Pod) (Verdict, error
 				n.Blockers = append(n.Blockers, Blocker{f.Name(), fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", f.Name()), true})
 			}
 		}
-		v.Nodes = append(v.Nodes, n)
+		out = append(out, n)
 	}
-	return v, nil
+	return out, nil
 }
 
 // Fits names the nodes that the scheduler's filters accept, by name. It stops at

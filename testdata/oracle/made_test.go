@@ -18,6 +18,8 @@ items:
    topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, whenUnsatisfiable: DoNotSchedule, nodeAffinityPolicy: Ignore, labelSelector: {matchLabels: {app: s}}}]}}
 - {kind: Pod, metadata: {namespace: ml, name: mig}, spec: {nodeName: a, containers: [{resources: {limits: {nvidia.com/mig-1g: "1", nvidia.com/mig-2g: "1"}}}]}, status: {phase: Running}}
 - {kind: Pod, metadata: {namespace: ml, name: r}, spec: {nodeName: b}, status: {phase: Failed, reason: OutOfcpu}}
+- {kind: Pod, metadata: {namespace: ops, name: k}, spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{}, {matchExpressions: [{key: zone, operator: In, values: [z1]}, {key: disk, operator: Exists}]},
+   {matchFields: [{key: metadata.name, operator: In, values: [x]}]}]}}}}}
 - {kind: Event, metadata: {name: e}, source: {component: kubelet}}
 - {kind: ResourceQuota, metadata: {namespace: ml, name: q}}
 - {kind: ConfigMap, metadata: {namespace: k, name: s}, data: {status: "groups:\n- {name: g, max: 3}\n"}}
@@ -31,6 +33,13 @@ func TestMadeOfSeveral(t *testing.T) {
 	for _, tc := range []struct{ ref, path, so, not string }{
 		{"Pod/ml/w", "selects[a]", "= true", "= false"},
 		{"Pod/ml/w", "selects[b]", "= false", "= true"},
+		{"Pod/ml/w", "meant[a]", "= 1", "= 0|= 2"},
+		{"Pod/ml/w", "meant[b]", "= 0", "= 1"},
+		{"Pod/ml/w", "missing[zone]", "= 2", "= 1"},
+		{"Pod/ops/k", "missing[1:disk]", "= 1", "= 2"},
+		{"Pod/ops/k", "missing[2:metadata.name]", "= 2", "= 1"},
+		{"Pod/ops/k", "missing[1:disk|2:metadata.name]", "= 3", "= 2"},
+		{"Pod/ops/k", "missing[1:zone,1:disk]", "= 0", "= 2"},
 		{"Pod/ml/w", "room", "= 2|at least 2|at least 1", "= 3|at least 3"},
 		{"Pod/ml/w", "short[nvidia.com/gpu]", "= 1", "= 2|= 0"},
 		{"Pod/ml/p", "short[nvidia.com/gpu]", "= 1", "= 2|= 0"},

@@ -47,6 +47,7 @@ type asked struct {
 	d    *Dump
 	node object
 	pod  object
+	pods []object // all that are named of those that wait
 	says string
 	want map[string]string // what the pod requests, by resource
 }
@@ -55,7 +56,11 @@ type asked struct {
 // statements it held against it.
 func (d *Dump) Held(s Said) (against []string, statements int) {
 	say := func(format string, args ...any) { against = append(against, fmt.Sprintf(format, args...)) }
-	pod := d.podOf(s)
+	var pod object
+	pods := d.podsNamed(s)
+	if len(pods) > 0 {
+		pod = pods[0]
+	}
 	for _, c := range s.Causes {
 		is := rules[c.ID]
 		for _, name := range c.Nodes {
@@ -64,7 +69,7 @@ func (d *Dump) Held(s Said) (against []string, statements int) {
 			switch {
 			case node == nil:
 				say("%s names node %s, which the dump lacks", c.ID, name)
-			case is != nil && !is(asked{d, node, pod, c.Says, s.Requests}):
+			case is != nil && !is(asked{d, node, pod, pods, c.Says, s.Requests}):
 				say("%s is not so on node %s: %q", c.ID, name, c.Says)
 			}
 		}
@@ -96,14 +101,11 @@ func (d *Dump) Held(s Said) (against []string, statements int) {
 	return against, statements
 }
 
-// podOf is the pod that the incident is about; nil where it has none yet.
-func (d *Dump) podOf(s Said) object {
-	for _, p := range d.of("Pod") {
-		if p.text("metadata", "namespace") == s.Workload.Namespace && slices.Contains(s.Pods.Names, p.text("metadata", "name")) {
-			return p
-		}
-	}
-	return nil
+// podsNamed are the pods that the incident names; none where it has none yet.
+func (d *Dump) podsNamed(s Said) []object {
+	return slices.DeleteFunc(d.of("Pod"), func(p object) bool {
+		return p.text("metadata", "namespace") != s.Workload.Namespace || !slices.Contains(s.Pods.Names, p.text("metadata", "name"))
+	})
 }
 
 // gpuSign is what says of a node that it has a GPU of NVIDIA's.

@@ -99,6 +99,8 @@ var named = map[string]func(d *Dump, o object, key string) []any{
 	"requests": func(d *Dump, o object, key string) []any { return []any{d.requested(o, key)} },
 	"free":     func(d *Dump, o object, key string) []any { return []any{d.free(o, key)} },
 	"selects":  (*Dump).selects,
+	"meant":    (*Dump).meant,
+	"missing":  (*Dump).missing,
 	"skew":     (*Dump).skew,
 	"room":     func(d *Dump, o object, _ string) []any { return []any{d.room(o)} },
 	"short":    func(d *Dump, o object, key string) []any { return []any{d.short(o, key)} },

@@ -10,10 +10,12 @@ import (
 // rules hold a cause against one node. What is not here can be told from no field of the
 // node alone.
 var rules = map[string]func(asked) bool{
-	"NodeCordoned":         func(a asked) bool { return a.node.at("spec", "unschedulable") == true },
-	"NodeNotReady":         asked.shut,
-	"UntoleratedTaint":     asked.untolerated,
-	"NodeSelectorMismatch": func(a asked) bool { return a.pod == nil || !a.selected() },
+	"NodeCordoned":     func(a asked) bool { return a.node.at("spec", "unschedulable") == true },
+	"NodeNotReady":     asked.shut,
+	"UntoleratedTaint": asked.untolerated,
+	"NodeSelectorMismatch": func(a asked) bool {
+		return !slices.ContainsFunc(a.pods, func(p object) bool { a.pod = p; return a.selected() })
+	},
 	"DevicePluginDown":     func(a asked) bool { return a.offers() == 0 },
 	"GPUStackMissing":      func(a asked) bool { return a.offers() == 0 },
 	"GPUStackNotOnNode":    func(a asked) bool { return a.offers() == 0 },

@@ -64,7 +64,7 @@ func (m Makers) behind(pods []*corev1.Pod, kueue func() workloads, lookup Lookup
 		}
 		for _, set := range h.sets {
 			if n := set.Count - set.made(pods, h.Namespace); n > 0 {
-				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Set: set.set(), Since: h.CreationTimestamp.Time, Version: h.ResourceVersion, Held: true, Behind: above})
+				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Since: h.CreationTimestamp.Time, Version: h.ResourceVersion, Held: true, Behind: above})
 			}
 		}
 	}

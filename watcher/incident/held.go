@@ -42,19 +42,23 @@ type podSet struct {
 	Count    int                    `json:"count"`
 	Template corev1.PodTemplateSpec `json:"template"`
 	// Marks are the labels by which they are told from the others that the object makes, At where that
-	// has them, Stated the field there that says how many, and Beside what else runs in each.
+	// has them, or the object Of that stands for it, Stated the field there that says how many, and Beside what else runs in each.
 	Marks  map[string]string  `json:"-"`
+	Of     Ref                `json:"-"`
 	At     string             `json:"-"`
 	Stated string             `json:"-"`
 	Beside []corev1.Container `json:"-"`
 }
 
-// set is where they stand in the object that makes them; nil where that has them of one template.
-func (s podSet) set() *Set {
+// set is where they stand in the object that makes them, or in what stands for that; nil where that has them of one template.
+func (s podSet) set(of Ref) *Set {
 	if s.At == "" {
 		return nil
 	}
-	out := &Set{At: s.At, Template: s.Template}
+	if s.Of != (Ref{}) {
+		of = s.Of
+	}
+	out := &Set{Of: of, At: s.At, Template: s.Template}
 	switch {
 	case s.Stated != "":
 		out.Wants = s.At + "." + s.Stated
@@ -216,7 +220,7 @@ func (h *Held) refusals(made *Held, owner Ref, m Makers, events func() map[Ref]m
 	}
 	var out []Refusal
 	for _, set := range sets {
-		out = append(out, Refusal{Owner: owner, Pod: h.next(set, m), Wants: set.Count, Missing: set.Count, Set: set.set(), Since: h.CreationTimestamp.Time, Version: version, Says: says, Held: held, Queue: queue, Group: h.group})
+		out = append(out, Refusal{Owner: owner, Pod: h.next(set, m), Wants: set.Count, Missing: set.Count, Set: set.set(owner), Since: h.CreationTimestamp.Time, Version: version, Says: says, Held: held, Queue: queue, Group: h.group})
 	}
 	return out
 }

@@ -23,6 +23,11 @@ func ofKueue(o *unstructured.Unstructured, h *Held) {
 		return
 	}
 	h.holds, h.sets = true, podSetsOf(o, "count", "spec", "podSets")
+	for i := range h.sets {
+		if name := h.sets[i].Name; name != "" {
+			h.sets[i].Of, h.sets[i].At, h.sets[i].Stated = Ref{KueueWorkload.Kind, h.Namespace, h.Name}, "spec.podSets[name="+name+"]", "count"
+		}
+	}
 }
 
 // What Volcano's objects are known by (staging/src/volcano.sh/apis/pkg/apis in volcano-sh/volcano).

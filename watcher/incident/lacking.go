@@ -60,14 +60,25 @@ func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]tol
 		if back == nil {
 			continue
 		}
-		for _, set := range h.sets {
+		for i, set := range h.sets {
 			if role := set.Marks[roleMark]; back.role != "" && role != back.role {
 				continue
 			}
 			if n := set.Count - set.made(pods, h.Namespace); n > 0 {
-				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Set: set.set(), Since: back.since, Version: h.ResourceVersion, Says: back.says})
+				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Later: h.later(h.sets[i+1:], pods), Since: back.since, Version: h.ResourceVersion, Says: back.says})
 				break
 			}
+		}
+	}
+	return out
+}
+
+// later are those of some sets that lack pods.
+func (h *Held) later(sets []podSet, pods []*corev1.Pod) []Later {
+	var out []Later
+	for _, set := range sets {
+		if n := set.Count - set.made(pods, h.Namespace); n > 0 {
+			out = append(out, Later{set.set(h.ref()), set.Name, set.Count, n})
 		}
 	}
 	return out

@@ -131,6 +131,30 @@ func TestARayClusterLacksPods(t *testing.T) {
 	}
 }
 
+// The sets behind the one that lacks a pod are not tried, and are told with what they lack.
+func TestSetsBehind(t *testing.T) {
+	small, large := rayPod(rayWorker, "small", time.Time{}), rayPod(rayWorker, "large", time.Time{})
+	for name, tc := range map[string]struct {
+		reason string
+		pods   []*corev1.Pod
+		want   string
+	}{
+		"behind the head":            {"FailedCreateHeadPod", nil, "small 1 of 1 spec.workerGroupSpecs[groupName=small].replicas, large 2 of 2 spec.workerGroupSpecs[groupName=large].replicas"},
+		"some of them are there":     {"FailedCreateHeadPod", []*corev1.Pod{small, large}, "large 1 of 2 spec.workerGroupSpecs[groupName=large].replicas"},
+		"behind a group":             {"FailedCreateWorkerPod", nil, "large 2 of 2 spec.workerGroupSpecs[groupName=large].replicas"},
+		"nothing is behind the last": {"FailedCreateWorkerPod", []*corev1.Pod{small}, ""},
+	} {
+		h, _ := HeldOf(RayCluster, object(t, strings.ReplaceAll(rayClusterText, "FailedCreateWorkerPod", tc.reason)))
+		var got []string
+		for _, l := range (Makers{Held: []*Held{h}, AllPods: true}).Refusals(tc.pods, nobody)[0].Later {
+			got = append(got, fmt.Sprintf("%s %d of %d %s", l.Name, l.Missing, l.Count, l.Wants))
+		}
+		if text := strings.Join(got, ", "); text != tc.want {
+			t.Errorf("%s: %s, want %s", name, text, tc.want)
+		}
+	}
+}
+
 // Beside the head KubeRay runs Ray's autoscaler, and that counts, too.
 func TestTheHeadsAutoscaler(t *testing.T) {
 	for options, want := range map[string]string{"": "2500m", "autoscalerOptions: {resources: {requests: {cpu: \"1\"}}}, ": "3"} {

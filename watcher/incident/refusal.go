@@ -17,8 +17,10 @@ type Refusal struct {
 	Pod     *corev1.Pod // as the next one would be sent to the scheduler
 	Wants   int         // pods that the owner wants now
 	Missing int         // how many of them do not exist
-	// Set is which of its owner's sets lacks pods; nil where that makes pods of one template.
+	// Set is which of its owner's sets lacks pods; nil where that makes pods of one template. Later are those
+	// behind it that lack pods, too, and are not tried before.
 	Set     *Set
+	Later   []Later
 	Since   time.Time
 	Version string // the owner's resourceVersion
 	// Says is what the owner's status, or the newest event, quotes of the API server.
@@ -38,11 +40,20 @@ type Refusal struct {
 
 // Set is where an object that makes pods of several templates has one of them.
 type Set struct {
+	Of       Ref    // the object that has it
 	At       string // its path in the object
 	Template corev1.PodTemplateSpec
 	// Wants and Has are paths to how many pods of it the object wants, and to how many there are; empty
 	// where no field alone says that.
 	Wants, Has string
+}
+
+// Later is a set whose pods are made after those of another.
+type Later struct {
+	*Set
+	Name    string
+	Count   int // pods that it wants
+	Missing int
 }
 
 // told is what the events of one object say of pods that it could not make.

@@ -246,8 +246,9 @@ func (r *replay) make(t *testing.T) {
 	r.budgets(t)
 	r.customs(t)
 	names := r.jobs(t)
+	r.sets(t)
 	for _, p := range r.st.Pods {
-		if p.Spec.NodeName == "" && r.jobOf(p) == nil {
+		if p.Spec.NodeName == "" && r.jobOf(p) == nil && r.setOf(p) == nil && !r.daemonsPod(p) {
 			r.waitingPod(t, p)
 		}
 	}

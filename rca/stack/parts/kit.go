@@ -44,7 +44,7 @@ func read(w *view.Cluster) *Kit {
 	}
 	for _, p := range w.State.Pods {
 		if p.Spec.NodeName == "" && !view.Ended(p) {
-			if name := boundFor(p); name != "" {
+			if name := view.MadeFor(p); name != "" {
 				k.unbound[name] = append(k.unbound[name], p)
 			}
 		}
@@ -85,24 +85,6 @@ func Said(e *corev1.Event) time.Time {
 		return e.LastTimestamp.Time
 	}
 	return e.EventTime.Time
-}
-
-// boundFor is the node that a DaemonSet's pod is made for, before it is scheduled there
-// (pkg/controller/daemon/util: a match of metadata.name); empty for any other pod.
-func boundFor(p *corev1.Pod) string {
-	by := metav1.GetControllerOfNoCopy(p)
-	required := view.RequiredAffinity(p)
-	if by == nil || by.Kind != "DaemonSet" || required == nil {
-		return ""
-	}
-	for _, t := range required.NodeSelectorTerms {
-		for _, f := range t.MatchFields {
-			if f.Key == metav1.ObjectNameField && len(f.Values) == 1 {
-				return f.Values[0]
-			}
-		}
-	}
-	return ""
 }
 
 // Sets are the DaemonSets of a role.

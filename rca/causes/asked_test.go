@@ -1,0 +1,49 @@
+package causes
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
+
+// What is asked by pods that do not exist yet stands in the Workload that Kueue made of what makes them, where that itself is
+// not read.
+func TestAskedByAWorkload(t *testing.T) {
+	w := newWorld()
+	w.gpuNode(l4("n1", 1))
+	container := map[string]any{"name": "main", "resources": map[string]any{"requests": map[string]any{"cpu": "500"}}}
+	set := map[string]any{"name": "job", "count": int64(2), "template": map[string]any{"spec": map[string]any{"containers": []any{container}}}}
+	of := object("ml", "jobset-w-1", map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "spec": map[string]any{"queueName": "q", "podSets": []any{set}}})
+	of.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "w", UID: "u", Controller: new(true)}})
+	w.QueuedWorkloads = []*unstructured.Unstructured{of}
+	c := w.open(t)
+	want := diagnosis.That("sum(spec.podSets[name=job].template.spec.containers[*].resources.requests[cpu])", "", diagnosis.Is, "500").Of("Workload/ml/jobset-w-1")
+	if got := c.itAsks("cpu"); len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// What no rule explains has claims as well, where it is about an amount.
+func TestUnsettledAmounts(t *testing.T) {
+	w := newWorld()
+	w.gpuNode(l4("n1", 1))
+	w.pod("w", "", "nvidia.com/gpumem", 3000, by("hami-scheduler"))
+	c := w.open(t)
+	_, causes := c.Judge()
+	for _, k := range causes {
+		for _, e := range k.Evidence {
+			if e.Fact != "NodeResourcesFit: Insufficient nvidia.com/gpumem" {
+				continue
+			}
+			asks, free := diagnosis.That(diagnosis.Requests, "nvidia.com/gpumem", diagnosis.Is, "3k").Of("Pod/ml/w"), diagnosis.That(diagnosis.Free, "nvidia.com/gpumem", diagnosis.Is, "0").Of("Node/n1")
+			if len(e.Claims) != 2 || e.Claims[0] != asks || e.Claims[1] != free {
+				t.Errorf("claims %+v", e.Claims)
+			}
+			return
+		}
+	}
+	t.Errorf("it is not told:\n%s", causesText(causes))
+}
