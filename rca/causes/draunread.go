@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -15,6 +16,9 @@ var draUnread = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, _ *view.Node, b 
 	kind, why := c.Claims.Unreadable()
 	if kind == "" {
 		return nil
+	}
+	if c.Unborn && c.Refused.Refuses().Kind == admission.UnnamedClaim { // there is no claim of which anything could be read
+		return &finding{diagnosis.Proven, "", nil}
 	}
 	return &finding{diagnosis.Possible, kind + " objects could not be read, so its devices are not judged", []diagnosis.Evidence{{Ref: c.podRef(), Fact: kind + ": " + why}}}
 }}
