@@ -16,7 +16,7 @@ import (
 const (
 	classed = `{metadata: {name: gpu}, spec: {template: {spec: {nodeClassRef: {kind: %s, name: c}, requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}]}}}, status: {conditions: [{type: Ready, status: "True"}]}}`
 	tooFew  = `incompatible with nodepool "gpu", no instance type has enough resources`
-	larger  = `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let NodePool gpu take larger machines: none that it takes has 1 nvidia.com/gpu at once, beside what DaemonSets take (the node is not there yet)
+	larger  = `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let NodePool gpu take larger machines: none that it takes has 1 nvidia.com/gpu, 100Gi ephemeral-storage at once, beside what DaemonSets take (the node is not there yet)
   kubectl get nodepool gpu -o jsonpath='{.spec.template.spec.requirements}'
   # now: karpenter.k8s.aws/instance-family In g6
   kubectl edit nodepool gpu  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type
