@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -18,12 +19,12 @@ const (
 // waits for one without a word. nil elsewhere, and where an installer is there or GPUs were announced before.
 func (l *pluginLink) undriven() *Finding {
 	s, n := l.s, l.n
-	if n.Labels[gkeModel] == "" || n.Labels[gkeDriver] != "" || firstContainer(l.pod) != view.GKEPluginName || len(s.sets[driver]) > 0 || s.podOf(n, driver) != nil || len(n.Facts().Stocks()) > 0 || s.notSeen() != "" {
+	if n.Labels[gkeModel] == "" || n.Labels[gkeDriver] != "" || firstContainer(l.pod) != view.GKEPluginName || len(s.kit.Sets(parts.Driver)) > 0 || s.kit.Pod(n, parts.Driver) != nil || len(n.Facts().Stocks()) > 0 || s.notSeen() != "" {
 		return nil
 	}
 	f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: GKE installs none in its pool (no label "+gkeDriver+"), and no driver installer is there", n.Ref(), "no label "+gkeDriver, diagnosis.That(diagnosis.Labels, gkeDriver, diagnosis.Absent, ""), diagnosis.That("metadata.name", "", diagnosis.ContainsNot, "nvidia-driver-installer").Of("DaemonSet/*"))
 	f.Certainty = diagnosis.Likely // an image may have one
-	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(l.pod), "Ready for "+view.Age(s.since(l.since))+", and the node offers nothing", l.claims...))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(l.pod), "Ready for "+view.Age(s.since(l.Since))+", and the node offers nothing", l.Claims...))
 	image := "cos"
 	if strings.Contains(n.Status.NodeInfo.OSImage, "Ubuntu") {
 		image = "ubuntu"

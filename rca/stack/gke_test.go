@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -29,8 +30,8 @@ func TestNodesOfGKEWithoutADriver(t *testing.T) {
 			n.Status.Capacity = corev1.ResourceList{view.WholeGPU: resource.MustParse("1")}
 		}, ""},
 		"somebody installs one": {func(l *lab, _ *corev1.Node) {
-			l.sets[driver].Spec.Template.Spec.Containers[0].Name = "nvidia-driver-ctr"
-			l.DaemonSets = append(l.DaemonSets, l.sets[driver])
+			l.sets[parts.Driver].Spec.Template.Spec.Containers[0].Name = "nvidia-driver-ctr"
+			l.DaemonSets = append(l.DaemonSets, l.sets[parts.Driver])
 		}, ""},
 	} {
 		l := newLab()
@@ -39,8 +40,8 @@ func TestNodesOfGKEWithoutADriver(t *testing.T) {
 		n.Labels = map[string]string{gkeModel: "nvidia-l4", gkePool: "pool"}
 		own := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "nvidia-gpu-device-plugin", UID: "gke", CreationTimestamp: metav1.NewTime(noon.Add(-48 * 3600e9))}}
 		own.Spec.Template.Spec.Containers = []corev1.Container{{Name: view.GKEPluginName}}
-		l.sets[plugin], l.DaemonSets = own, []*appsv1.DaemonSet{own}
-		l.pod(plugin, "n", nil)
+		l.sets[parts.Plugin], l.DaemonSets = own, []*appsv1.DaemonSet{own}
+		l.pod(parts.Plugin, "n", nil)
 		k.edit(l, n)
 		w := view.New(l.State)
 		got, image := "", ""
@@ -70,7 +71,7 @@ func TestAllOfThemAreInTrouble(t *testing.T) {
 		l := newLab()
 		for i, node := range []string{"a", "b"} {
 			l.gpuNode(node)
-			l.pod(discovery, node, func(p *corev1.Pod) {
+			l.pod(parts.Discovery, node, func(p *corev1.Pod) {
 				if k.crash[i] {
 					crashes("no luck")(p)
 				}
