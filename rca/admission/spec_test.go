@@ -15,7 +15,7 @@ import (
 // namespace is what it may name.
 func TestClaimsThatAreNotNamed(t *testing.T) {
 	named := "gpu"
-	const unnamed = "proven: claim that is not named: its template names no claim: entry c of resourceClaims in its template names neither a ResourceClaim nor a template of one"
+	const unnamed = "proven: claim that is not named c: its template names no claim: entry c of resourceClaims in its template names neither a ResourceClaim nor a template of one"
 	for name, tc := range map[string]struct {
 		entry     corev1.PodResourceClaim
 		templates []string

@@ -31,7 +31,7 @@ const pluginSockets = "kubelet/device-plugins"
 
 // AnnouncerOf looks for the DaemonSet of a device plugin whose name or image speaks of the resource; nil where there is
 // none, or these were not read.
-func (c *Case) AnnouncerOf(name corev1.ResourceName) *Announcer {
+func AnnouncerOf(c *Case, name corev1.ResourceName) *Announcer {
 	if c.Cluster.State.Unread["Pod"] != "" {
 		return nil
 	}

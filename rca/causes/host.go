@@ -18,7 +18,7 @@ var rarely = map[corev1.ResourceName]string{corev1.ResourcePods: "no more pods a
 
 // entitleHost has a headline speak of what is short on the nodes that lack nothing else; of all nodes that are short
 // where each lacks something else, too.
-func (c *Case) entitleHost() {
+func entitleHost(c *Case) {
 	var only, any []corev1.ResourceName
 	for _, n := range c.Judged {
 		short, all := []corev1.ResourceName(nil), len(n.Blockers) > 0

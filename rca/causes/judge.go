@@ -49,7 +49,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 		nodes = append(nodes, nb)
 	}
 	c.Judged = nodes
-	c.entitleHost()
+	entitleHost(c)
 	c.ofTemplate(byID)
 	c.byMessage(byID)
 	if len(byID) == 0 {

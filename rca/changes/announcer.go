@@ -16,7 +16,7 @@ const onMachine = "what a device plugin finds on its machine is in no object"
 
 // lookAtAnnouncer is for the device plugin that is there for a resource and has announced none: it does not work, runs
 // nowhere, or finds no device where it runs.
-func (c *Bench) lookAtAnnouncer(a *causes.Announcer, name corev1.ResourceName) edit.Change {
+func lookAtAnnouncer(c *Bench, a *causes.Announcer, name corev1.ResourceName) edit.Change {
 	ns := a.Set.Namespace
 	if a.Pod == nil {
 		return edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have device plugin %s run on the nodes that have %s: it has no pod", a.Name(), name), "which nodes have such devices is in no object",
@@ -38,8 +38,8 @@ func (c *Bench) lookAtAnnouncer(a *causes.Announcer, name corev1.ResourceName) e
 const kvm = "devices.kubevirt.io/kvm"
 
 // seeToUnhealthy is for devices of which none is healthy on any node.
-func (c *Bench) seeToUnhealthy(name corev1.ResourceName) edit.Change {
-	a := c.AnnouncerOf(name)
+func seeToUnhealthy(c *Bench, name corev1.ResourceName) edit.Change {
+	a := causes.AnnouncerOf(c.Case, name)
 	title := fmt.Sprintf("see why all %s of the nodes are unhealthy to the device plugin that has announced it", name)
 	commands := []string{fmt.Sprintf("kubectl get nodes -o custom-columns='NAME:.metadata.name,HAS:.status.capacity.%[1]s,OFFERS:.status.allocatable.%[1]s'", strings.NewReplacer(".", `\.`).Replace(string(name)))}
 	if a != nil && a.Pod != nil {

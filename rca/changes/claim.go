@@ -15,8 +15,11 @@ import (
 // outsideScheduler is why nothing that is done about a volume can be tried.
 const outsideScheduler = "a volume is made outside of what the scheduler decides"
 
+// claimMender makes what is changed about claims of the pod, and the volumes for them.
+type claimMender struct{ *Bench }
+
 // mendClaim is for a claim of the pod that is not bound, or not there, where objects say what it is to be instead.
-func (c *Bench) mendClaim() (edit.Change, bool) {
+func (c claimMender) mendClaim() (edit.Change, bool) {
 	if missing := terms.Missing(c.Cluster, c.Pod); missing != "" {
 		if meant := terms.Meant(c.Cluster, c.Pod, missing); meant != nil {
 			return c.meantClaim(meant, missing), true
@@ -45,7 +48,7 @@ func (c *Bench) mendClaim() (edit.Change, bool) {
 }
 
 // claimChange is what is done about a claim, or the volume for it.
-func (c *Bench) claimChange(title string, commands ...string) edit.Change {
+func (c claimMender) claimChange(title string, commands ...string) edit.Change {
 	return c.Once(title, func(title string) edit.Change {
 		ch := edit.LookAt(diagnosis.VolumeConflict, title, outsideScheduler, commands...)
 		ch.Risk = diagnosis.LowRisk
@@ -60,7 +63,7 @@ func again(p *corev1.PersistentVolumeClaim, change string) string {
 }
 
 // meantClaim names the claim that is there, or makes one like that of another namespace.
-func (c *Bench) meantClaim(p *corev1.PersistentVolumeClaim, missing string) edit.Change {
+func (c claimMender) meantClaim(p *corev1.PersistentVolumeClaim, missing string) edit.Change {
 	ns := c.Pod.Namespace
 	if p.Namespace == ns {
 		return c.claimChange(fmt.Sprintf("name PersistentVolumeClaim %s in %s: there is no %s", p.Name, c.WorkloadName(), missing), fmt.Sprintf("kubectl -n %s get pvc", ns), c.EditByHand("claimName: "+p.Name))
@@ -76,7 +79,7 @@ func (c *Bench) meantClaim(p *corev1.PersistentVolumeClaim, missing string) edit
 }
 
 // sharedClaim is for a claim that many nodes are to have, of a class whose volumes one has.
-func (c *Bench) sharedClaim(p *corev1.PersistentVolumeClaim, with string) edit.Change {
+func (c claimMender) sharedClaim(p *corev1.PersistentVolumeClaim, with string) edit.Change {
 	title, change := fmt.Sprintf("make PersistentVolumeClaim %s again with ReadWriteOnce", p.Name), "accessModes: [ReadWriteOnce]"
 	if with == "" {
 		return c.claimChange(title+", or of a StorageClass of a file server: pods of one node alone have it then", again(p, change), "kubectl get storageclasses  # one of NFS or the like is for pods of several nodes")
@@ -85,7 +88,7 @@ func (c *Bench) sharedClaim(p *corev1.PersistentVolumeClaim, with string) edit.C
 }
 
 // takeSpare has the volume that is there be the claim's.
-func (c *Bench) takeSpare(s *terms.Spare) edit.Change {
+func (c claimMender) takeSpare(s *terms.Spare) edit.Change {
 	v, p := s.Volume, s.Claim
 	see := fmt.Sprintf("kubectl get pv %s; kubectl -n %s get pvc %s", v.Name, p.Namespace, p.Name)
 	switch s.In {

@@ -50,7 +50,7 @@ func TestWhatAClaimIsToBe(t *testing.T) {
 		w.PVCs, w.PVs = append(w.PVCs, p), append(w.PVs, v)
 		w.Wait.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 		tc.edit(w, p, v)
-		ch, ok := w.bench(t, "Deployment").mendClaim()
+		ch, ok := claimMender{w.bench(t, "Deployment")}.mendClaim()
 		if ch.Title != tc.want || ok != (tc.want != "") || !strings.Contains(strings.Join(ch.Commands, "\n"), tc.commands) {
 			t.Errorf("%s: %q, %q, want %q with %q", name, ch.Title, ch.Commands, tc.want, tc.commands)
 		}

@@ -14,11 +14,14 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// lowering has pods ask for less.
+type lowering struct{ *Bench }
+
 // lowerRequest asks for as much CPU, memory and ephemeral storage as the node has free,
 // when that is all it is short of.
 func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.Change, bool) {
 	if !fits {
-		lack = c.lacks(n)
+		lack = lowering{c}.lacks(n)
 	}
 	for name := range lack {
 		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage {
@@ -39,14 +42,14 @@ func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.
 	case len(most) == 0:
 		return edit.Change{}, false
 	case len(runningOn(&c.Pod.Spec)) > 1:
-		return c.lowerLargest(n, lack)
+		return lowering{c}.lowerLargest(n, lack)
 	}
 	slices.Sort(texts)
 	return c.ChangeRequest(diagnosis.HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edit.AskAtMost(most)), true
 }
 
 // lacks is what the pod asks beyond what the node has free, whether it could ever have that or not.
-func (c *Bench) lacks(n *view.Node) view.Deficits {
+func (c lowering) lacks(n *view.Node) view.Deficits {
 	lack := view.Deficits{}
 	for name, q := range c.Wants {
 		free := n.Free(name)
@@ -73,7 +76,7 @@ func runningOn(spec *corev1.PodSpec) []*corev1.Container {
 
 // lowerLargest takes what the node lacks from the container that asks most of it: of several that run together it is the
 // one that can best do with less. False where that is not enough, or would leave it nothing.
-func (c *Bench) lowerLargest(n *view.Node, lack view.Deficits) (edit.Change, bool) {
+func (c lowering) lowerLargest(n *view.Node, lack view.Deficits) (edit.Change, bool) {
 	cuts, texts := map[string]corev1.ResourceList{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(lack)) {
 		k := largest(&c.Pod.Spec, name)
@@ -144,7 +147,7 @@ func inMi(name corev1.ResourceName, q resource.Quantity) resource.Quantity {
 
 // putIn is the first of the containers that are to be cut which the template does not have: something puts it into each
 // pod as it is made, and to change the template takes nothing from it. Empty: the template has all of them.
-func (c *Bench) putIn(cuts map[string]corev1.ResourceList) string {
+func (c lowering) putIn(cuts map[string]corev1.ResourceList) string {
 	spec := c.PodSpec()
 	for _, name := range slices.Sorted(maps.Keys(cuts)) {
 		if !slices.ContainsFunc(slices.Concat(spec.Containers, spec.InitContainers), func(k corev1.Container) bool { return k.Name == name }) {
@@ -165,7 +168,7 @@ var asksBy = map[string]map[corev1.ResourceName]string{
 }
 
 // lowerPutIn has a container that is put into the pods ask for less: by the annotation that says so, where it is known.
-func (c *Bench) lowerPutIn(name string, cuts map[string]corev1.ResourceList, cut func([]corev1.Container)) (edit.Change, bool) {
+func (c lowering) lowerPutIn(name string, cuts map[string]corev1.ResourceList, cut func([]corev1.Container)) (edit.Change, bool) {
 	annotations, texts := map[string]string{}, []string{}
 	for _, r := range view.SortedNames(cuts[name]) {
 		q := cuts[name][r]

@@ -21,7 +21,7 @@ func TestWhichContainerAsksForLess(t *testing.T) {
 	}{
 		"the larger":           {[2]corev1.ResourceList{list("cpu", "20"), list("cpu", "90")}, "d", false, "ask for 76 instead of 90 cpu in container d (less than asked) in deployment/w", ""},
 		"of each what it asks": {[2]corev1.ResourceList{list("cpu", "100"), list("memory", "2Ti")}, "d", false, "ask for 96 instead of 100 cpu in container c, 1Ti instead of 2Ti memory in container d (less than asked) in deployment/w", ""},
-		"it would be nothing":  {[2]corev1.ResourceList{list("cpu", "95"), list("cpu", "97")}, "d", false, "", ""},
+		"it would be nothing":  {[2]corev1.ResourceList{list("cpu", "97"), list("cpu", "98")}, "d", false, "", ""},
 		"one that is put in": {[2]corev1.ResourceList{list("cpu", "20"), list("cpu", "90")}, "istio-proxy", true,
 			"have container istio-proxy, which is put into the pods of deployment/w as they are made, ask for 76 cpu (less than asked)", `{"annotations":{"sidecar.istio.io/proxyCPU":"76"}}`},
 		"by who is not known": {[2]corev1.ResourceList{list("cpu", "20"), list("cpu", "90")}, "d", true,

@@ -53,7 +53,7 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 			})}
 		}
 	}
-	if ch, ok := c.mendClaim(); ok {
+	if ch, ok := (claimMender{c}).mendClaim(); ok {
 		return []edit.Change{ch}
 	}
 	ns := c.Pod.Namespace

@@ -45,7 +45,7 @@ func TestNodesOfGKEWithoutADriver(t *testing.T) {
 		k.edit(l, n)
 		w := view.New(l.State)
 		got, image := "", ""
-		if f := Of(w).Of(w.Nodes["n"]); f != nil {
+		if f := Of(w).On(w.Nodes["n"]); f != nil {
 			got = fmt.Sprintf("%s %s: ", f.Cause, f.Certainty)
 			if len(f.Mends) > 0 && len(f.Mends[0].Commands) > 0 {
 				_, image, _ = strings.Cut(f.Mends[0].Commands[0], "nvidia-driver-installer/")
