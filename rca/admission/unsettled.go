@@ -21,6 +21,9 @@ import (
 // of a headline.
 func (c *Refused) Unsettled() (f *view.Finding, words string) {
 	text := view.Cut(strings.Join(strings.Fields(c.Says()), " "), 200)
+	if c.PolicySays() != "" { // what a policy minds stands at the end
+		text = view.Cut(strings.Join(strings.Fields(c.Says()), " "), mostOfPolicy)
+	}
 	says, words := "the API server refused its pods, and nothing that was read says why; ruled out: "+c.ruledOut(), "the API server refuses its pods"
 	certainty, evidence := diagnosis.Possible, []diagnosis.Evidence(nil)
 	if r := c.Refuses(); r.Kind != "" {
@@ -31,6 +34,9 @@ func (c *Refused) Unsettled() (f *view.Finding, words string) {
 	}
 	return c.told(certainty, says, evidence), words
 }
+
+// mostOfPolicy is how much is quoted of a policy's denial, in characters.
+const mostOfPolicy = 480
 
 // NoRuntime tells of pods that name NVIDIA's RuntimeClass where there is none, with the words of
 // a headline: the GPU Operator's toolkit, or who configured the runtime by hand, has not made it
@@ -102,6 +108,9 @@ func (c *Refused) Refuses() APIRefusal {
 	if r, ok := c.classMissing(NoRuntimeClass, runtimeClass, namedIn(noRuntimeClass, text), c.runtimeClasses()); ok {
 		return r
 	}
+	if r, ok := c.unnamedClaim(); ok {
+		return r
+	}
 	for _, k := range apiRefusals {
 		for _, part := range k.parts {
 			if strings.Contains(text, part) {
@@ -133,6 +142,7 @@ var apiRefusals = []struct {
 	{[]string{"admission webhook "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}
 	}},
+	{[]string{" is invalid: "}, (*Refused).invalidSpec},
 	{[]string{"status unknown for quota: "}, func(*Refused) APIRefusal {
 		return APIRefusal{Kind: QuotaUncounted, words: "its quota is not counted yet", certainty: diagnosis.Possible, says: "a quota was new and what is used of it not counted yet, which passes within seconds"}
 	}},

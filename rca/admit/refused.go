@@ -2,11 +2,13 @@ package admit
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // LookAtRefusal is what a person does about a refusal that no cause of the catalogue is
@@ -60,7 +62,23 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -n %s -z %s", ns, accountOf(c)), again}
 	case admission.WebhookDenies:
 		ch.Title = "see which policy denies it: its webhook is named in the refusal"
+		if words := view.Quotable(c.Refused.PolicySays(), 240); words != "" {
+			ch.Title = "do as the policy that denies it asks, or see that it is changed: " + strconv.Quote(words)
+		}
 		ch.Commands = []string{describe, webhooks}
+	case admission.UnnamedClaim:
+		ch.Title, ch.Until = fmt.Sprintf("name a ResourceClaimTemplate, or a ResourceClaim, in entry %s of resourceClaims of %s", r.Name, c.WorkloadName()), "its template names a claim"
+		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourceclaimtemplates,resourceclaims", ns), c.EditByHand("spec.resourceClaims: [{name: " + r.Name + ", resourceClaimTemplateName: NAME}]; before Kubernetes 1.31 the name stood in source")}
+		if r.Near != "" {
+			ch.Title = fmt.Sprintf("name ResourceClaimTemplate %s in entry %s of resourceClaims of %s", r.Near, r.Name, c.WorkloadName())
+			ch.Commands[1] = c.EditByHand("spec.resourceClaims: [{name: " + r.Name + ", resourceClaimTemplateName: " + r.Near + "}]")
+		}
+	case admission.InvalidSpec:
+		ch.Title = "correct what the refusal names in " + c.WorkloadName()
+		if r.Name != "" {
+			ch.Title = "correct " + r.Name + " of the pods of " + c.WorkloadName() + ": the refusal says what is wrong"
+		}
+		ch.Commands = []string{describe, c.EditByHand("what the refusal names")}
 	case admission.NoPodGroup:
 		ch.Title, ch.Until = fmt.Sprintf("make PodGroup %s in %s, or have the pods name none", r.Name, ns), "PodGroup "+r.Name+" exists"
 		ch.Commands = []string{fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: %s, namespace: %s}\nspec: {minMember: 1, queue: default}\nEOF", r.Name, ns),

@@ -107,8 +107,9 @@ PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out: it has to
 			w.pod("h", "n1", "nvidia.com/gpu", 1, apart(term("w", host)))
 			w.pod("w", "", "nvidia.com/gpu", 1, app("w"))
 		}, `
-PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out
+PodAffinityConflict proven n1: pod (anti-)affinity rules leave it out: pods that are there have to be apart from app=w (kubernetes.io/hostname), as it is
   Node/n1: node(s) didn't satisfy existing pods anti-affinity rules
+  Pod/ml/h: has to be apart from app=w (kubernetes.io/hostname)
   Node/n1: kept apart from ml/h
 `},
 		"apart from a pod of another node of the zone": {func(w *world) {

@@ -188,6 +188,7 @@ GPUsInUse likely n1: all whole GPUs are held
 KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfcpu on n1: scheduler mine chose the node, and default-scheduler chose it for ml/h: neither waits for the other (now 95 of 96 cpu are free)
   Pod/ml/w: OutOfcpu: 
   Node/n1: nvidia.com/gpu: capacity 1, allocatable 1, 0 free by the requests of its pods
+  Node/n1: cpu: allocatable 96, 95 free by the requests of its pods
   Node/n1: Ready since 2026-11-20 11:00:00 UTC
   Pod/ml/h: asks for the same there, and schedulerName is default-scheduler
 `},

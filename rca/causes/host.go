@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +10,45 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 )
+
+// rarely are words for what nodes are not usually short of, where it is that alone.
+var rarely = map[corev1.ResourceName]string{corev1.ResourcePods: "no more pods are allowed", corev1.ResourceEphemeralStorage: "ephemeral storage short"}
+
+// entitleHost has a headline speak of what is short on the nodes that lack nothing else; of all nodes that are short
+// where each lacks something else, too.
+func entitleHost(c *Case) {
+	var only, any []corev1.ResourceName
+	for _, n := range c.Judged {
+		short, all := []corev1.ResourceName(nil), len(n.Blockers) > 0
+		for _, b := range n.Blockers {
+			name, _ := view.Insufficient(whatif.Blocker{Plugin: b.Plugin, Reason: b.Reason})
+			if b.Cause != diagnosis.HostResourcesShort {
+				all = false
+			} else if !slices.Contains(short, corev1.ResourceName(name)) {
+				short = append(short, corev1.ResourceName(name))
+			}
+		}
+		any = append(any, short...)
+		if all {
+			only = append(only, short...)
+		}
+	}
+	if len(only) == 0 {
+		only = any
+	}
+	if words := rarely[first(only)]; words != "" && !slices.ContainsFunc(only, func(name corev1.ResourceName) bool { return name != only[0] }) {
+		c.entitle(diagnosis.HostResourcesShort, words)
+	}
+}
+
+func first(names []corev1.ResourceName) corev1.ResourceName {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
 
 // hostResourcesShort claims what every node has without a device plugin: CPU, memory, pods, ephemeral storage, and the
 // huge pages that its kernel has set aside (a kubelet names each size, at 0 where there are none).

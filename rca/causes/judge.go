@@ -50,6 +50,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 		nodes = append(nodes, nb)
 	}
 	c.Judged = nodes
+	entitleHost(c)
 	c.ofTemplate(byID)
 	c.ofCounts(byID)
 	c.byMessage(byID)

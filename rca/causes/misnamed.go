@@ -94,7 +94,11 @@ var misnamed = PodRule{ID: diagnosis.Unknown, Tell: func(c *Case) *finding {
 	}
 	none := diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0").Of("Node/*")
 	if m.Near == "" {
-		return &finding{diagnosis.Proven, says + ": nothing has ever announced it", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+name+", which no node offers", append(c.itAsks(m.Resource), none)...)}}
+		f := &finding{diagnosis.Proven, says + ": nothing has ever announced it", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+name+", which no node offers", append(c.itAsks(m.Resource), none)...)}}
+		if a := AnnouncerOf(c, m.Resource); a != nil {
+			f.Says, f.Evidence = f.Says+"; "+a.Says(), append(f.Evidence, a.evidence...)
+		}
+		return f
 	}
 	return &finding{diagnosis.Proven, says, []diagnosis.Evidence{
 		diagnosis.Fact(c.podRef(), "asks "+name, c.itAsks(m.Resource)...),

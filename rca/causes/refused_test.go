@@ -330,6 +330,7 @@ SharedResourceRenamed proven n1: offers nvidia.com/gpu, not nvidia.com/gpu.share
 KubeletAdmissionRefused proven : the kubelet refused it at admission: OutOfnvidia.com/gpu on n1: by the kubelet's own count the node was full (now 1 of 1 nvidia.com/gpu are free); it said: too large: maximum request size for shared resources is 1
   Pod/ml/w: OutOfnvidia.com/gpu: Pod was rejected: too large: maximum request size for shared resources is 1
   Node/n1: nvidia.com/gpu.shared: capacity 0, allocatable 0, 0 free by the requests of its pods
+  Node/n1: nvidia.com/gpu: allocatable 1, 1 free by the requests of its pods
   Node/n1: Ready since 2026-11-20 11:00:00 UTC
 `},
 		"anything else": {refused("UnexpectedAdmissionError", "Allocate failed: no healthy devices"), `

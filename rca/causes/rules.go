@@ -132,6 +132,7 @@ func PodRules() []PodRule {
 		schedulerMissing,
 		notGivenToHAMi,
 		misnamed,
+		allUnhealthy,
 		schedulerSilent,
 		schedulerRefused,
 		noNodes,

@@ -1,10 +1,12 @@
 package causes
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -50,11 +52,26 @@ var (
 		if b.Plugin == "NodeVolumeLimits" && c.volumes.FullOf(n) != nil {
 			c.entitle(diagnosis.VolumeConflict, "no more volumes can be attached")
 		}
-		if terms.Missing(c.Cluster, c.Pod) != "" {
+		switch {
+		case terms.Missing(c.Cluster, c.Pod) != "":
 			c.entitle(diagnosis.VolumeConflict, "its volume claim is missing")
+		case c.volumes.Unbound() != "":
+			c.entitle(diagnosis.VolumeConflict, "its volume claim is not bound")
 		}
 		return found(c.volumes.Tell(n, b.Reason))
 	}}
 )
 
-func (c *Case) notReady(n *view.Node) *finding { return found(terms.NotReady(c.Subject(), n)) }
+// notReady tells, too, that who would open the node cannot: then it does not pass.
+func (c *Case) notReady(n *view.Node) *finding {
+	f := terms.NotReady(c.Subject(), n)
+	s := terms.ShutFor(c.Subject(), n)
+	if f == nil || s == nil {
+		return found(f)
+	}
+	if p, says, evidence, are := stack.Of(c.Cluster).AllInTrouble(s.Openers(c.Subject(), n)); are {
+		f.Says += fmt.Sprintf(", and %s/%s, which takes it off, does not work: %s", p.Namespace, p.Name, says)
+		f.Evidence = append(f.Evidence, evidence)
+	}
+	return found(f)
+}

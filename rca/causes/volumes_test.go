@@ -26,9 +26,10 @@ func TestVolumes(t *testing.T) {
 			w.PVCs = append(w.PVCs, claim("data", "other", ""), claim("else", "ml", ""))
 			w.pod("w", "", "nvidia.com/gpu", 1, uses("data"))
 		}, `
-VolumeConflict proven n1: its volume cannot be had there: persistentvolumeclaim "data" not found
+VolumeConflict proven n1: PersistentVolumeClaim data does not exist in ml; other has one of that name, and a pod has claims of its own namespace alone
   Node/n1: persistentvolumeclaim "data" not found
   PersistentVolumeClaim/ml/data: does not exist
+  PersistentVolumeClaim/other/data: has that name, in another namespace
   Node/n1: looking up PVC ml/data: persistentvolumeclaim "data" not found
 `},
 		"claims that were not read": {func(w *world) {

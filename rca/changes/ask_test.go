@@ -165,7 +165,7 @@ func TestLessOfTheHost(t *testing.T) {
 		"none is free":           {list("cpu", "1"), func(w *world) { w.Nodes[0].Status.Allocatable["cpu"] = list("x", "0")["x"] }, ""},
 		"a GPU is lacking too":   {list("cpu", "100", "nvidia.com/gpu", "2"), nil, ""},
 		"a GPU that is there":    {list("cpu", "100", "nvidia.com/gpu", "1"), nil, "ask for 96 cpu"},
-		"of two containers":      {list("cpu", "100"), func(w *world) { w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, corev1.Container{Name: "d"}) }, ""},
+		"of two containers":      {list("cpu", "100"), func(w *world) { w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, corev1.Container{Name: "d"}) }, "ask for 96 instead of 100 cpu in container c"},
 		"huge pages are no host": {list("cpu", "1", "hugepages-2Mi", "2Mi"), nil, ""},
 		"with an overhead":       {list("cpu", "96"), func(w *world) { w.Wait.Spec.Overhead = list("cpu", "500m") }, "ask for 95500m cpu"},
 		"which is all there is":  {list("cpu", "96"), func(w *world) { w.Wait.Spec.Overhead = list("cpu", "96") }, ""},

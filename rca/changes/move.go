@@ -1,6 +1,8 @@
 package changes
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -33,13 +35,19 @@ func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, 
 }
 
 // mayLand says whether some other open node has as much free of what the node lacks as
-// the pod holds of it. Whether it is placed there the proof says.
+// the pod holds of it, and of the devices that it holds: who holds GPUs does not land where
+// only a place for a pod is free. Whether it is placed there the proof says.
 func (c *Bench) mayLand(n *view.Node, p *corev1.Pod, lack view.Deficits) bool {
 	if !view.ComesBack(p) {
 		return false
 	}
 	for name := range lack {
 		if c.Cluster.MostFree(name, n) < n.Contribution(p, name) {
+			return false
+		}
+	}
+	for name, q := range n.Requests[p] {
+		if strings.Contains(string(name), "/") && !q.IsZero() && c.Cluster.MostFree(name, n) < n.Contribution(p, name) {
 			return false
 		}
 	}

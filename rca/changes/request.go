@@ -2,7 +2,6 @@ package changes
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -105,42 +104,4 @@ func singleProfile(n *view.Node) string {
 	}
 	_, profile, _ := strings.Cut(n.Labels["nvidia.com/gpu.product"], "-MIG-")
 	return strings.TrimSuffix(profile, "-SHARED")
-}
-
-// lowerRequest asks for as much CPU, memory and ephemeral storage as the node has free,
-// when that is all it is short of.
-func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.Change, bool) {
-	if !fits {
-		lack = view.Deficits{}
-		for name, q := range c.Wants {
-			free := n.Free(name)
-			if d := q.MilliValue() - free.MilliValue(); d > 0 {
-				lack[name] = d
-			}
-		}
-	}
-	if len(c.Pod.Spec.Containers) != 1 {
-		return edit.Change{}, false
-	}
-	for name := range lack {
-		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage {
-			return edit.Change{}, false
-		}
-	}
-	most := corev1.ResourceList{}
-	var texts []string
-	for name := range lack {
-		free := n.Free(name)
-		free.Sub(c.Pod.Spec.Overhead[name]) // its RuntimeClass adds that to what its container asks
-		if free.Sign() <= 0 {
-			return edit.Change{}, false
-		}
-		most[name] = free
-		texts = append(texts, fmt.Sprintf("%s %s", free.String(), name))
-	}
-	if len(most) == 0 {
-		return edit.Change{}, false
-	}
-	slices.Sort(texts)
-	return c.ChangeRequest(diagnosis.HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edit.AskAtMost(most)), true
 }

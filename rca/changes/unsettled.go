@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/unpend/unpend/rca/admit"
+	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 )
@@ -14,8 +15,10 @@ func (c *Bench) unsettled() []edit.Change {
 	if begins := begin(diagnosis.Unknown)(c); len(begins) > 0 {
 		return begins
 	}
-	m := c.MisnamedResource()
+	m, sick := c.MisnamedResource(), causes.AllUnhealthy(c.Case)
 	switch {
+	case m == nil && sick != "":
+		return []edit.Change{seeToUnhealthy(c, sick)}
 	case m == nil && c.SchedulerFails() != "":
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, "see in the scheduler's log, and among its known errors, why it fails on "+c.Pod.Name+" behind its filters", "what fails behind the filters (scores, volumes, binding) is in no object",
 			fmt.Sprintf("kubectl -n %s describe pod %s  # its error; it tries again by itself", c.Pod.Namespace, c.Pod.Name),
@@ -23,6 +26,8 @@ func (c *Bench) unsettled() []edit.Change {
 			"kubectl version  # then the release notes of later patches for that error: an upgrade of kube-scheduler may be the remedy")}
 	case m == nil:
 		return admit.LookAtRefusal(c.Workload)
+	case m.Near == "" && causes.AnnouncerOf(c.Case, m.Resource) != nil:
+		return []edit.Change{lookAtAnnouncer(c, causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
 	case m.Near == "":
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have nodes offer %s, by the device plugin that announces it, or the pod ask for what they offer", m.Resource), "what would announce it is in no object",
 			"kubectl get nodes -o custom-columns=NAME:.metadata.name,OFFERS:.status.allocatable",

@@ -53,6 +53,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 			})}
 		}
 	}
+	if ch, ok := (claimMender{c}).mendClaim(); ok {
+		return []edit.Change{ch}
+	}
 	ns := c.Pod.Namespace
 	title, volume := "make PersistentVolumeClaim "+claim+", or name one that exists", ""
 	for _, p := range c.Cluster.State.PVCs {

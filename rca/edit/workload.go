@@ -2,6 +2,7 @@ package edit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,4 +77,13 @@ func (c *Workload) WaitingPods() []*corev1.Pod {
 func (c *Workload) WorkloadName() string {
 	w := c.Incident.Workload
 	return strings.ToLower(w.Kind) + "/" + w.Name
+}
+
+// AnnotatePods is the command by which a person has the pods of the workload made with annotations.
+func (c *Workload) AnnotatePods(annotations map[string]string) string {
+	w := c.Incident.Workload
+	if slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"}, w.Kind) {
+		return fmt.Sprintf("kubectl -n %s patch %s --type=merge -p '%s'", w.Namespace, c.WorkloadName(), diagnosis.MustJSON(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": annotations}}}}))
+	}
+	return c.EditObject("annotations of its pods: " + string(diagnosis.MustJSON(annotations)))
 }

@@ -225,7 +225,7 @@ func (c *Case) lacksSays(who, what, blind string, of ...scaling.Reason) string {
 // requested is what lacksSays counts.
 func (c *Case) requested() []diagnosis.Claim {
 	var out []diagnosis.Claim
-	for _, name := range []corev1.ResourceName{view.WholeGPU, corev1.ResourceCPU, corev1.ResourceMemory} {
+	for _, name := range []corev1.ResourceName{view.WholeGPU, corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, asked := c.Wants[name]; asked {
 			out = append(out, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(name), diagnosis.Is, q.String()))...)
 		}
@@ -236,7 +236,7 @@ func (c *Case) requested() []diagnosis.Claim {
 // hostAsked is what the pod asks for beside GPUs.
 func (c *Case) hostAsked(of []scaling.Reason) string {
 	var out []string
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, asked := c.Wants[name]; asked {
 			out = append(out, q.String()+" "+string(name))
 		}
@@ -248,7 +248,11 @@ func (c *Case) hostAsked(of []scaling.Reason) string {
 	if len(out) == 0 {
 		return daemons
 	}
-	return strings.Join(out, " and ") + ", and " + daemons
+	last := len(out) - 1
+	if last > 0 {
+		out = []string{strings.Join(out[:last], ", ") + " and " + out[last]}
+	}
+	return out[0] + ", and " + daemons
 }
 
 // tellLimit names pools, limits and what is used. A limit is held against the whole machine,

@@ -68,7 +68,7 @@ func TestRoomThatNoTypeHas(t *testing.T) {
 			disk(w, "50Gi")
 			w.NodeClasses.AWS = []*unstructured.Unstructured{object(t, "{metadata: {name: c}, spec: {amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 50Gi}}]}}")}
 		}, "AutoscalerCannotHelp likely: EC2NodeClass c gives each machine of NodePool gpu, whatever its type, a disk of 50Gi for the files of pods, and the pod asks for 50Gi ephemeral-storage"},
-		"a disk that holds it":   {func(w *rcatest.World) { disk(w, "17Gi") }, room + "1 nvidia.com/gpu with what DaemonSets take)"},
+		"a disk that holds it":   {func(w *rcatest.World) { disk(w, "17Gi") }, room + "1 nvidia.com/gpu with 17Gi ephemeral-storage, and what DaemonSets take)"},
 		"shares":                 {func(w *rcatest.World) { shares(w, "2", "1", "4") }, counts},
 		"as many as are offered": {func(w *rcatest.World) { shares(w, "4", "1", "4") }, counts},
 		"more than are offered":  {func(w *rcatest.World) { shares(w, "5", "1", "4") }, room + "5 nvidia.com/gpu with what DaemonSets take)"},

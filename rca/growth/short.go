@@ -65,7 +65,9 @@ func (c fresh) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blin
 	device := func(s short) bool { return strings.Contains(s.Lacks, "/") }
 	empty, _, _ := c.couldHold(o, (*scaling.Group).Empty)
 	says := ""
-	if at := find(func(s short) bool { return device(s) && s.left > 0 }); at >= 0 {
+	if s, n := c.seenShort(o, all); n != nil {
+		says, evidence = c.lacksBeside(g, s, n, evidence)
+	} else if at := find(func(s short) bool { return device(s) && s.left > 0 }); at >= 0 {
 		says, evidence = c.lacksDevice(g, o, all[at].Reason, len(ofBar(said, scaling.Limit)) > 0, evidence)
 	} else if at := find(func(s short) bool { return s.left > 0 && s.Lacks != "" && len(s.seen) == 0 }); at >= 0 && len(empty) > 0 {
 		says, evidence = c.lacksUnseen(g, o, all[at], empty, evidence)
@@ -77,6 +79,39 @@ func (c fresh) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blin
 		says = c.lacksSays("the cluster autoscaler", "no fresh node of any group", "")
 	}
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
+}
+
+// seenShort is what else than a device the autoscaler misses on some group, and a machine that is there and is of that
+// kind: it lets the pod on and has its devices. nil where the groups are known, by which it is told better, or no such
+// machine is there.
+func (c fresh) seenShort(o *scaling.Outlook, all []short) (short, *view.Node) {
+	if len(groupsOf(o)) > 0 || len(c.Asks) == 0 {
+		return short{}, nil
+	}
+	for _, n := range c.Cluster.SortedNodes() {
+		if !c.letOn(n) {
+			continue
+		}
+		lacked := c.freshLacks(n)
+		if slices.ContainsFunc(lacked, func(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }) {
+			continue
+		}
+		for _, s := range all {
+			if slices.Contains(lacked, corev1.ResourceName(s.Lacks)) {
+				return s, n
+			}
+		}
+	}
+	return short{}, nil
+}
+
+// lacksBeside tells of what machines with the devices have too little of, by one that is there.
+func (c fresh) lacksBeside(g *Growth, s short, n *view.Node, evidence []diagnosis.Evidence) (string, []diagnosis.Evidence) {
+	name := corev1.ResourceName(s.Lacks)
+	g.Roomiest, g.Small = n, []corev1.ResourceName{name}
+	asked, has := c.Wants[name], n.Status.Allocatable[name]
+	return fmt.Sprintf("a fresh node such as %s, which has the devices, has too little %s for the pod: %s is asked, and it has %s, for the pods of DaemonSets too", n.Name, s.Lacks, asked.String(), has.String()),
+		append(evidence, c.askedOf(s.Lacks), diagnosis.Fact("Node/"+n.Name, "offers "+has.String()+" "+s.Lacks, diagnosis.That(diagnosis.Allocatable, s.Lacks, diagnosis.Is, has.String())))
 }
 
 // lacksUnseen tells of groups at zero of which the autoscaler's template has too little.

@@ -3,6 +3,7 @@ package kubelet
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,19 +99,25 @@ func (c *Case) behindSays(t *Turned) string {
 
 // countsNow is what the scheduler counts on the node now of what was short there.
 func (c *Case) countsNow(t *Turned) string {
-	name, _ := strings.CutPrefix(t.Reason, "OutOf")
-	if name == t.Reason && len(c.Asks) > 0 {
-		name = string(c.Asks[0].Resource)
-	}
+	name := c.short(t)
 	if t.Node == nil {
 		return ""
 	}
-	has, ok := t.Node.Status.Allocatable[corev1.ResourceName(name)]
+	has, ok := t.Node.Status.Allocatable[name]
 	if !ok || has.IsZero() {
 		return ""
 	}
-	free := t.Node.Free(corev1.ResourceName(name))
+	free := t.Node.Free(name)
 	return fmt.Sprintf(" (now %s of %s %s are free)", free.String(), has.String(), name)
+}
+
+// short is what the kubelet had too little of: what its reason names, else the first of the devices that the pod asks.
+func (c *Case) short(t *Turned) corev1.ResourceName {
+	name, named := strings.CutPrefix(t.Reason, "OutOf")
+	if !named && len(c.Asks) > 0 {
+		return c.Asks[0].Resource
+	}
+	return corev1.ResourceName(name)
 }
 
 // stormSays names a node that refuses one pod after the other.
@@ -152,6 +159,12 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 		}
 		note(t.Node.Ref(), fmt.Sprintf("%s: capacity %d, allocatable %d, %d free by the requests of its pods", a.Resource, stock.Capacity, stock.Allocatable, free.Value()),
 			amount(diagnosis.Capacity, stock.Capacity), amount(diagnosis.Allocatable, stock.Allocatable), amount(diagnosis.Free, free.Value()))
+	}
+	name := c.short(t)
+	if has := t.Node.Status.Allocatable[name]; !has.IsZero() && !slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Resource == name }) { // CPU, memory, huge pages
+		free := t.Node.Free(name)
+		note(t.Node.Ref(), fmt.Sprintf("%s: allocatable %s, %s free by the requests of its pods", name, has.String(), free.String()),
+			diagnosis.That(diagnosis.Allocatable, string(name), diagnosis.Is, has.String()), diagnosis.That(diagnosis.Free, string(name), diagnosis.Is, free.String()))
 	}
 	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 	if !t.ready.IsZero() {

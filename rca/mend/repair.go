@@ -81,6 +81,10 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	title := "wait until " + n.Name + " is Ready"
 	if s := terms.ShutFor(c.Subject(), n); s != nil && s.Until != until {
 		until, title = s.Until, "wait until "+n.Name+" "+s.Until
+		if p, _, _, are := stack.Of(c.Cluster).AllInTrouble(s.Openers(c.Subject(), n)); are {
+			title = fmt.Sprintf("see why %s/%s does not work: it takes taint %s off", p.Namespace, p.Name, s.Taint())
+			commands = append(commands, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50  # and --previous, where it starts again and again", p.Namespace, p.Name))
+		}
 		if s.By != nil {
 			title = "have " + s.Ref() + " tolerate " + s.Misses() + ": its pod opens " + n.Name
 			commands = append(commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # tolerate %s", s.By.Namespace, s.By.Name, s.Misses()))

@@ -188,10 +188,11 @@ func TestANodeIsWaitedFor(t *testing.T) {
 		commands int
 		left     int // taints, once it is ready
 	}{
-		"not ready":         {[]corev1.Taint{taint(corev1.TaintNodeNotReady), taint("team")}, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 1},
-		"a state":           {[]corev1.Taint{taint(corev1.TaintNodeDiskPressure)}, "by hand, none risk: wait until n has disk space again", "n has disk space again", 1, 0},
-		"its agent is kept": {[]corev1.Taint{taint(cilium), taint("team")}, "by hand, none risk: have DaemonSet/kube-system/cilium tolerate team:NoSchedule: its pod opens n", "n has lost taint " + cilium, 2, 1},
-		"nothing":           {nil, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 0},
+		"who opens it crashes": {[]corev1.Taint{taint("node.cloudprovider.kubernetes.io/uninitialized")}, "by hand, none risk: see why kube-system/cloud-controller-manager does not work: it takes taint node.cloudprovider.kubernetes.io/uninitialized off", "n has lost taint node.cloudprovider.kubernetes.io/uninitialized", 3, 0},
+		"not ready":            {[]corev1.Taint{taint(corev1.TaintNodeNotReady), taint("team")}, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 1},
+		"a state":              {[]corev1.Taint{taint(corev1.TaintNodeDiskPressure)}, "by hand, none risk: wait until n has disk space again", "n has disk space again", 1, 0},
+		"its agent is kept":    {[]corev1.Taint{taint(cilium), taint("team")}, "by hand, none risk: have DaemonSet/kube-system/cilium tolerate team:NoSchedule: its pod opens n", "n has lost taint " + cilium, 2, 1},
+		"nothing":              {nil, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -199,6 +200,8 @@ func TestANodeIsWaitedFor(t *testing.T) {
 			d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cilium"}}
 			d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: cilium, Operator: corev1.TolerationOpExists}}
 			w.DaemonSets = []*appsv1.DaemonSet{d}
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "cloud-controller-manager", UID: "ccm"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 9, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}}})
 			c := w.bench(t)
 			n := c.Node("n")
 			ch := WaitForReady(c, n)

@@ -233,7 +233,7 @@ func askedText(c *edit.Workload) string {
 	for _, a := range c.Asks {
 		out = append(out, fmt.Sprintf("%d %s", a.Count, a.Resource))
 	}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, asked := c.Wants[name]; asked {
 			out = append(out, q.String()+" "+string(name))
 		}

@@ -106,7 +106,11 @@ func largerGroup(c *edit.Workload) edit.Change {
 	g := c.Growth()
 	name := g.Small[0]
 	q := c.Wants[name]
-	title := fmt.Sprintf("add a node group with larger machines, or ask for less %s: %s is asked", name, q.String())
+	larger, disk := "larger machines", ""
+	if name == corev1.ResourceEphemeralStorage {
+		larger, disk = "larger disks", " --disk-size SIZE"
+	}
+	title := fmt.Sprintf("add a node group with %s, or ask for less %s: %s is asked", larger, name, q.String())
 	if g.Roomiest != nil {
 		has := g.Roomiest.Status.Allocatable[name]
 		title += fmt.Sprintf(", and a machine such as %s has %s, for the pods of DaemonSets too", g.Roomiest.Name, has.String())
@@ -118,7 +122,7 @@ func largerGroup(c *edit.Workload) edit.Change {
 	case "azure":
 		add = []string{"az aks nodepool add --resource-group GROUP --cluster-name CLUSTER --name NAME --node-vm-size LARGER --enable-cluster-autoscaler --min-count 0 --max-count 3 --node-count 1"}
 	case "gce":
-		add = []string{"gcloud container node-pools create NAME --cluster CLUSTER --machine-type LARGER --enable-autoscaling --min-nodes 0 --max-nodes 3"}
+		add = []string{"gcloud container node-pools create NAME --cluster CLUSTER --machine-type LARGER --enable-autoscaling --min-nodes 0 --max-nodes 3" + disk}
 	default:
 		add = []string{"# add a node group of a larger type with the cloud's own command"}
 	}

@@ -57,7 +57,7 @@ func TestRoomIsMadeWhereItLacks(t *testing.T) {
 		}), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, medium risk: have EC2NodeClass c give its machines a larger disk: /dev/xvdb has 20Gi, and 100Gi ephemeral-storage is asked (the node is not there yet)
   kubectl edit ec2nodeclass c  # spec.blockDeviceMappings: {deviceName: /dev/xvdb, ebs: {volumeType: gp3, volumeSize: 113Gi}} or more, for images need room too; instanceStorePolicy: RAID0 takes the machines' own disks instead
   kubectl get nodeclaims -l karpenter.sh/nodepool=gpu  # machines that there are Karpenter replaces one by one (drift)
-` + larger},
+` + strings.Replace(larger, "1 nvidia.com/gpu at once", "1 nvidia.com/gpu, 100Gi ephemeral-storage at once", 1)},
 		"shares": {outside.GrowPool, of("EC2NodeClass", func(w *edittest.World) {
 			w.Asking(rcatest.List("nvidia.com/gpu", "2"))
 			add(t, &w.NodeClaims, `{metadata: {name: gpu-abcde, labels: {karpenter.sh/nodepool: gpu}}, status: {nodeName: n1, capacity: {nvidia.com/gpu: 1}, conditions: [{type: Launched, status: "True"}, {type: Registered, status: "True"}, {type: Initialized, status: "True"}]}}`)

@@ -163,6 +163,9 @@ func (l *pluginLink) registration() *Finding {
 	if f := l.config().sharing(); f != nil {
 		return f
 	}
+	if f := l.undriven(); f != nil {
+		return f
+	}
 	if l.bare() {
 		return l.outside("runs and finds no GPU", "Ready for "+view.Age(since)+", and the node has no key of "+string(view.WholeGPU))
 	}

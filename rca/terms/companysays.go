@@ -21,6 +21,9 @@ func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
 	}
 	if len(texts) > 0 {
 		f.Says += ": it has to be " + strings.Join(texts, " and ")
+	} else if theirs, evidence := a.theirs(n); len(theirs) > 0 {
+		f.Says += ": pods that are there have to be apart from " + strings.Join(theirs, " and ") + ", as it is"
+		f.Evidence = append(f.Evidence, evidence...)
 	}
 	for _, t := range pick(TogetherWith(a.Pod), unmet) {
 		if len(a.Cluster.Column(t.TopologyKey).Distinct) == 0 && a.Cluster.State.Unread["Node"] == "" {
@@ -32,6 +35,20 @@ func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "kept apart from "+view.PodList(away), running(away)...))
 	}
 	return f
+}
+
+// theirs are the terms of pods in the way by which these keep apart from the pod, in words: it may have none of its own.
+func (a *Company) theirs(n *view.Node) (texts []string, evidence []diagnosis.Evidence) {
+	for _, p := range a.InTheWay(n) {
+		of := ApartFrom(p)
+		for i, t := range a.termsOf(of) {
+			if text := aboutText(of[i]); t.about(p, a.Pod) && !slices.Contains(texts, text) {
+				texts = append(texts, text)
+				evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "has to be apart from "+text, diagnosis.That("spec.affinity.podAntiAffinity", "", diagnosis.Contains, of[i].TopologyKey)))
+			}
+		}
+	}
+	return texts, evidence
 }
 
 // pick are the elements at those places.

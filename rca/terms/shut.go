@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -52,9 +53,36 @@ var states = map[string][2]string{
 	corev1.TaintNodeOutOfService:       {"taken out of service", "is in service again"},
 }
 
-// openers are the DaemonSets, as their charts name them, whose pods have a startup taint
-// taken off their node, by the taint's key.
-var openers = map[string]string{"node.cilium.io/agent-not-ready": "cilium", "ebs.csi.aws.com/agent-not-ready": "ebs-csi-node"}
+// openers are those who take a startup taint off, by the taint's key: the DaemonSet that does so of the node its pod is on,
+// as its chart names it; or parts of the names of pods, wherever they run. Every cloud's own controller manager has that
+// in its name, and Azure's has a second one on each node (cloud-provider-azure, cloud-node-manager).
+var openers = map[string]struct {
+	daemonSet string
+	anywhere  []string
+}{
+	"node.cilium.io/agent-not-ready":                 {daemonSet: "cilium"},
+	"ebs.csi.aws.com/agent-not-ready":                {daemonSet: "ebs-csi-node"},
+	"node.cloudprovider.kubernetes.io/uninitialized": {anywhere: []string{"cloud-controller-manager", "cloud-node-manager", "vsphere-cpi"}},
+}
+
+// Openers are the pods that would take the taint off the node; none: nobody who would is seen, which says nothing of
+// clouds that run theirs elsewhere.
+func (s *Shut) Openers(c view.Subject, n *view.Node) []*corev1.Pod {
+	of := openers[s.taint.Key]
+	var out []*corev1.Pod
+	for _, p := range c.Cluster.State.Pods {
+		by := metav1.GetControllerOfNoCopy(p)
+		onNode := of.daemonSet != "" && p.Spec.NodeName == n.Name && by != nil && by.Kind == "DaemonSet" && by.Name == of.daemonSet
+		named := slices.ContainsFunc(of.anywhere, func(part string) bool { return strings.Contains(p.Name, part) })
+		if (onNode || named) && !view.Ended(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Taint is that which is to be taken off.
+func (s *Shut) Taint() string { return s.taint.Key }
 
 // ShutFor says why a node takes no pods for now; nil where nothing passing keeps the pod off.
 // That the node is not ready comes before all else.
@@ -81,7 +109,7 @@ func ShutFor(c view.Subject, n *view.Node) *Shut {
 func unopened(c view.Subject, n *view.Node, t corev1.Taint) *Shut {
 	s := &Shut{says: "not opened yet: startup taint " + t.Key + " stands on it", Until: "has lost taint " + t.Key, taint: t}
 	for _, d := range c.Cluster.State.DaemonSets {
-		if d.Name != openers[t.Key] {
+		if d.Name != openers[t.Key].daemonSet {
 			continue
 		}
 		for _, kept := range Untolerated(&corev1.Pod{Spec: d.Spec.Template.Spec}, n.Node) {

@@ -76,6 +76,9 @@ func (c *Volumes) readVolumes() *volumeFacts {
 			}
 		}
 		f.evidence = append(f.evidence, diagnosis.Fact("PersistentVolumeClaim/"+c.Pod.Namespace+"/"+claim, fact, claims...))
+		if Missing(c.Cluster, c.Pod) == claim {
+			f.missing(c, claim)
+		}
 		f.evidence = append(f.evidence, c.usersOf(claim)...)
 	}
 	if says, evidence := c.apartSays(); says != "" {
@@ -84,9 +87,41 @@ func (c *Volumes) readVolumes() *volumeFacts {
 	return f
 }
 
+// Unbound is the first claim of the pod of which nobody makes the volume, or one said why not; empty: none.
+func (c *Volumes) Unbound() string {
+	for _, v := range c.Pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		for _, p := range c.Cluster.State.PVCs {
+			if p.Namespace != c.Pod.Namespace || p.Name != v.PersistentVolumeClaim.ClaimName || p.Spec.VolumeName != "" {
+				continue
+			}
+			if _, words := toldOf(c.Cluster, p); words != "" || byHand(c.Cluster, p) {
+				return p.Name
+			}
+		}
+	}
+	return ""
+}
+
+// missing tells which claim may be meant.
+func (f *volumeFacts) missing(c *Volumes, claim string) {
+	if p := Meant(c.Cluster, c.Pod, claim); p != nil && f.says == "" {
+		says, evidence := meantSays(p, c.Pod, claim)
+		f.says, f.evidence = says, append(f.evidence, evidence)
+	}
+}
+
 // unbound tells why a claim has no volume, where anything says that.
 func (f *volumeFacts) unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) {
 	why := Unbound(w, p)
+	if s := SpareFor(w, p); s != nil {
+		why, f.evidence = s.Says(), append(f.evidence, s.evidence())
+	}
+	if class, _ := Unshared(w, p); class != nil {
+		why, f.evidence = unsharedSays(class), append(f.evidence, unsharedEvidence(class, p))
+	}
 	told, words := toldOf(w, p)
 	if words != "" {
 		f.evidence = append(f.evidence, told)

@@ -89,6 +89,9 @@ func (h *Home) Untold(policies []*unstructured.Unstructured, policy string) (lac
 
 // Configure are the commands on a machine that have its container runtime know NVIDIA's.
 func Configure(n *view.Node) []string {
+	if n.Labels["minikube.k8s.io/name"] != "" {
+		return []string{"# on the machine where minikube runs: its node is given GPUs when it is made, and its runtime is set up for them then; what is in it is lost", "minikube delete -p " + n.Labels["minikube.k8s.io/name"] + " && minikube start -p " + n.Labels["minikube.k8s.io/name"] + " --driver=docker --container-runtime=docker --gpus=all"}
+	}
 	if h := Of(n); h != nil {
 		return slices.Clone(h.Machine)
 	}

@@ -25,6 +25,7 @@ func TestHomes(t *testing.T) {
 		"MicroK8s":          {"v1.31.1", "containerd://1.6", map[string]string{"microk8s.io/cluster": "true"}, "MicroK8s /var/snap/microk8s/common/run/containerd.sock /var/snap/microk8s/current/args/containerd-template.toml", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"},
 		"not MicroK8s":      {"v1.31.1", "containerd://1.6", map[string]string{"microk8s.io/cluster": "false"}, "", "nvidia-ctk runtime configure --runtime=containerd --set-as-default && systemctl restart containerd"},
 		"k3s of Docker":     {"v1.31.1+k3s1", "docker://24", nil, "", "nvidia-ctk runtime configure --runtime=docker --set-as-default && systemctl restart docker"},
+		"minikube":          {"v1.31.1", "docker://27", map[string]string{"minikube.k8s.io/name": "m"}, "", "minikube delete -p m && minikube start -p m --driver=docker --container-runtime=docker --gpus=all"},
 		"the runtime's own": {"v1.31.1", "cri-o://1.30", nil, "", "nvidia-ctk runtime configure --runtime=crio --set-as-default && systemctl restart crio"},
 		"nothing is told":   {"v1.31.1+k3s1", "", nil, "k3s /run/k3s/containerd/containerd.sock ", "systemctl restart k3s k3s-agent"},
 	} {
@@ -34,7 +35,7 @@ func TestHomes(t *testing.T) {
 			got = fmt.Sprintf("%s %s %s", h.Name, h.Socket, h.Config)
 		}
 		commands := Configure(n)
-		if last := commands[len(commands)-1]; got != k.home || last != k.commands || !strings.HasPrefix(commands[0], "# on the machine:") {
+		if last := commands[len(commands)-1]; got != k.home || last != k.commands || !strings.HasPrefix(commands[0], "# on the machine") {
 			t.Errorf("%s: %s, %q", name, got, commands)
 		}
 		if len(Notes(n)) != 0 {

@@ -1,0 +1,66 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// The kinds of refusals of a pod's spec by itself: validation takes none like it, whatever the cluster has.
+const (
+	UnnamedClaim = "claim that is not named"
+	InvalidSpec  = "spec that is invalid"
+)
+
+// unnamedClaim is an entry of spec.resourceClaims that names neither a claim nor a template: as manifests of
+// Kubernetes before 1.31 do, whose "source" the API server drops without a word (core/validation, "must specify one of").
+// Near is the template of its namespace, where there is one alone.
+func (c *Refused) unnamedClaim() (APIRefusal, bool) {
+	for _, k := range c.Next().Spec.ResourceClaims {
+		if k.ResourceClaimName != nil || k.ResourceClaimTemplateName != nil {
+			continue
+		}
+		o := c.All[0].Owner
+		entry := "spec.template.spec.resourceClaims[name=" + k.Name + "]"
+		r := APIRefusal{Kind: UnnamedClaim, Name: k.Name, words: "its template names no claim", certainty: diagnosis.Proven,
+			says: fmt.Sprintf("entry %s of resourceClaims in its template names neither a ResourceClaim nor a template of one", k.Name),
+			evidence: []diagnosis.Evidence{diagnosis.Fact(view.ObjectRef(o.Kind, o.Namespace, o.Name), "resourceClaims has "+k.Name+", and no name of a claim or template with it",
+				diagnosis.That(entry+".name", "", diagnosis.Is, k.Name), diagnosis.That(entry+".resourceClaimName", "", diagnosis.Absent, ""), diagnosis.That(entry+".resourceClaimTemplateName", "", diagnosis.Absent, ""))}}
+		r.Near = c.onlyClaimTemplate()
+		return r, true
+	}
+	return APIRefusal{}, false
+}
+
+// onlyClaimTemplate is the ResourceClaimTemplate of the pods' namespace; empty where there is none, or more than one.
+func (c *Refused) onlyClaimTemplate() string {
+	name := ""
+	for _, t := range c.Cluster.State.ClaimTemplates {
+		if t.Namespace != c.Next().Namespace {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = t.Name
+	}
+	return name
+}
+
+// invalidSpec quotes what validation minds: "Pod "x" is invalid: spec.…".
+func (c *Refused) invalidSpec() APIRefusal {
+	_, what, _ := strings.Cut(strings.Join(strings.Fields(c.Says()), " "), " is invalid: ")
+	field, _, _ := strings.Cut(what, ": ")
+	if !strings.HasPrefix(field, "spec.") && !strings.HasPrefix(field, "metadata.") {
+		field = ""
+	}
+	return APIRefusal{Kind: InvalidSpec, Name: field, words: "its pods are invalid", certainty: diagnosis.Possible, says: "validation refuses what its template, or what changes its pods on the way, makes"}
+}
+
+// PolicySays is what an admission webhook says in its denial, in its own words; empty where it says nothing.
+func (c *Refused) PolicySays() string {
+	_, words, _ := strings.Cut(strings.Join(strings.Fields(c.Says()), " "), "denied the request: ")
+	return words
+}
