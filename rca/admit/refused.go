@@ -59,8 +59,7 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		ch.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
 		ch.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -n %s -z %s", ns, accountOf(c)), again}
 	case admission.WebhookDenies:
-		ch.Title = "see which policy denies it: its webhook is named in the refusal"
-		ch.Commands = []string{describe, webhooks}
+		keepToPolicy(c, &ch, describe, webhooks)
 	case admission.NoPodGroup:
 		ch.Title, ch.Until = fmt.Sprintf("make PodGroup %s in %s, or have the pods name none", r.Name, ns), "PodGroup "+r.Name+" exists"
 		ch.Commands = []string{fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: %s, namespace: %s}\nspec: {minMember: 1, queue: default}\nEOF", r.Name, ns),

@@ -352,7 +352,8 @@ func (c *Finder) mayMake(n *view.Node, name string) bool {
 // firstSteps are what lets the pod in where a queue or a gate holds it and no node that is there would
 // take it then: nodes are asked for, and brought, only once it is let in.
 func (c *Finder) firstSteps(causes []diagnosis.Cause) []*candidate {
-	if !c.IsOwn(diagnosis.QueueNotAdmitted) && !c.IsOwn(diagnosis.SchedulingGated) || c.BeyondNodes() {
+	refused := c.Unborn && c.IsOwn(diagnosis.Unknown) // by the API server, which says what for
+	if !c.IsOwn(diagnosis.QueueNotAdmitted) && !c.IsOwn(diagnosis.SchedulingGated) && !refused || c.BeyondNodes() {
 		return nil
 	}
 	then := "what keeps it from nodes"
