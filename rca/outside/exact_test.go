@@ -8,8 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/rcatest"
 )
 
 // Where an object says itself what it lacks, the change is that object's: a key and a value, and not where to look.
@@ -88,11 +91,6 @@ until ClusterQueue gpus admits workloads
   kubectl describe clusterqueues.kueue.x-k8s.io gpus
   kubectl edit clusterqueues.kueue.x-k8s.io gpus
 `},
-		"a pool that nobody grows": {outside.AddByHand, func(w *edittest.World) {
-			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
-			w.AddHolder("h", "n", "nvidia.com/gpu", 0).Spec.RestartPolicy = corev1.RestartPolicyAlways
-			w.Nodes[0].Labels["eks.amazonaws.com/nodegroup"], w.Nodes[0].Spec.ProviderID = "l4", "aws:///z/i-1"
-		}, ""},
 		"an agent that a taint keeps away": {outside.AskScheduler, func(w *edittest.World) {
 			w.Wait.Spec.SchedulerName = "koord-scheduler"
 			w.Wait.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -110,4 +108,39 @@ Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule koor
   kubectl get pods -A -o wide | grep -i koord-scheduler  # then its log
 `},
 	})
+}
+
+// Where GPUs are held for good and no autoscaler is seen, their pool is given more machines by hand: one that is full, whose own
+// would hold the pod. Who ends by itself is waited for.
+func TestAPoolIsGivenMachinesByHand(t *testing.T) {
+	const more = `ScaleNodePool for "GPUsInUse", 0 min, by hand, low risk: give node pool l4 1 machine more by hand: its own would hold the pod, and no autoscaler is seen that grows it
+until node pool l4 has 1 node more
+  aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name l4 --scaling-config desiredSize=2  # with maxSize=2 too where that is less
+  kubectl -n a get pod w -w
+`
+	for name, tc := range map[string]struct {
+		fill func(*edittest.World)
+		want string
+	}{
+		"held for good":           {func(*edittest.World) {}, more},
+		"who ends by itself":      {func(w *edittest.World) { w.Pods[len(w.Pods)-1].Spec.RestartPolicy = corev1.RestartPolicyNever }, ""},
+		"an autoscaler":           {func(w *edittest.World) { groups(w, "- name: eks-l4-1\n  health: {maxSize: 1}\n") }, ""},
+		"a pool that has no name": {func(w *edittest.World) { delete(w.Nodes[0].Labels, "eks.amazonaws.com/nodegroup") }, ""},
+		"it is gated":             {func(w *edittest.World) { gated(w, "team") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := edittest.New()
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
+			w.AddHolder("h", "n", "nvidia.com/gpu", 0).Spec.RestartPolicy = corev1.RestartPolicyAlways
+			w.Nodes[0].Labels["eks.amazonaws.com/nodegroup"], w.Nodes[0].Spec.ProviderID = "l4", "aws:///z/i-1"
+			tc.fill(w)
+			k := w.Case(t, "Deployment")
+			w.Look(t, k)
+			k.Judged = []diagnosis.NodeBlockers{{Name: "n", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Cause: diagnosis.GPUsInUse}}}}
+			if got := whole(outside.AddByHand(edit.New(k))); got != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
 }

@@ -83,7 +83,7 @@ func notReady(d *appsv1.Deployment, pods []*corev1.Pod) *Runner {
 			switch {
 			case s.Ready:
 			case s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff":
-				return &Runner{d.Namespace, d.Name, p, fmt.Sprintf("container %s ends again and again (%s)", s.Name, view.CountOf(int(s.RestartCount), "restart")), diagnosis.That(at+".state.waiting.reason", "", diagnosis.Is, "CrashLoopBackOff")}
+				return &Runner{d.Namespace, d.Name, p, "container " + s.Name + " ends again and again", diagnosis.That(at+".state.waiting.reason", "", diagnosis.Is, "CrashLoopBackOff")}
 			case s.State.Running != nil:
 				return &Runner{d.Namespace, d.Name, p, "container " + s.Name + " runs and is not ready", diagnosis.That(at+".ready", "", diagnosis.Is, "false")}
 			case s.State.Waiting != nil && s.State.Waiting.Reason != "":
