@@ -2,13 +2,11 @@ package admit
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // LookAtRefusal is what a person does about a refusal that no cause of the catalogue is
@@ -61,11 +59,7 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		ch.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
 		ch.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -n %s -z %s", ns, accountOf(c)), again}
 	case admission.WebhookDenies:
-		ch.Title = "see which policy denies it: its webhook is named in the refusal"
-		if words := view.Quotable(c.Refused.PolicySays(), 240); words != "" {
-			ch.Title = "do as the policy that denies it asks, or see that it is changed: " + strconv.Quote(words)
-		}
-		ch.Commands = []string{describe, webhooks}
+		keepToPolicy(c, &ch, describe, webhooks)
 	case admission.UnnamedClaim:
 		ch.Title, ch.Until = fmt.Sprintf("name a ResourceClaimTemplate, or a ResourceClaim, in entry %s of resourceClaims of %s", r.Name, c.WorkloadName()), "its template names a claim"
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourceclaimtemplates,resourceclaims", ns), c.EditByHand("spec.resourceClaims: [{name: " + r.Name + ", resourceClaimTemplateName: NAME}]; before Kubernetes 1.31 the name stood in source")}

@@ -32,6 +32,8 @@ func ofGrowth(id diagnosis.CauseID) PodRule {
 func (c *Case) Growth() *growth.Growth {
 	switch {
 	case c.grows != nil:
+	case c.Queue.Grouped():
+		c.grows = growth.Unasked(growth.Case{Cluster: c.Cluster, Pod: c.Pod, Asks: c.Asks, Wants: c.Wants})
 	case c.Unborn || c.bound:
 		c.grows = &growth.Growth{}
 	default:
@@ -41,7 +43,7 @@ func (c *Case) Growth() *growth.Growth {
 }
 
 // wayOut are the autoscalers' causes by what comes first where a new node is the only way.
-var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.AutoscalerLimit, diagnosis.ScaleUpStuck, diagnosis.ScalingUp}
+var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.AutoscalerLimit, diagnosis.ScaleUpStuck, diagnosis.ScalingUp, diagnosis.AutoscalerCannotHelp}
 
 // WayOut is the cause that keeps a new node away, where only a new one will do: the pod was
 // meant for a pool that has none, and what other nodes lack is not what is wrong. Empty
@@ -52,7 +54,7 @@ func (c *Case) WayOut() diagnosis.CauseID {
 		return ""
 	}
 	at := slices.IndexFunc(wayOut, func(id diagnosis.CauseID) bool { return g.Told(id) != nil })
-	if at < 0 {
+	if at < 0 || wayOut[at] == diagnosis.AutoscalerCannotHelp && !g.PassedOver() {
 		return ""
 	}
 	for _, n := range c.Judged {

@@ -21,7 +21,7 @@ type claimMender struct{ *Bench }
 // mendClaim is for a claim of the pod that is not bound, or not there, where objects say what it is to be instead.
 func (c claimMender) mendClaim() (edit.Change, bool) {
 	if missing := terms.Missing(c.Cluster, c.Pod); missing != "" {
-		if meant := terms.Meant(c.Cluster, c.Pod, missing); meant != nil {
+		if meant := terms.Resembling(c.Cluster, c.Pod, missing); meant != nil {
 			return c.meantClaim(meant, missing), true
 		}
 		return edit.Change{}, false

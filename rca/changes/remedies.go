@@ -194,6 +194,7 @@ func (c *Bench) Besides() []edit.Change {
 			out = append(out, f(c)...)
 		}
 	}
+	out = append(out, outside.AddByHand(c.Workload)...)
 	if c.Growth().OfTemplate == diagnosis.VolumeConflict {
 		return append(out, c.lookAtVolume(nil)...)
 	}

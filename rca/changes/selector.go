@@ -28,6 +28,9 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 		if fix = placedByKueue(c, m.Labels); fix == nil {
 			fix = c.ofFlavor(m.Labels)
 		}
+		if c.ofMutePool(m.Labels) {
+			fix = []edit.Change{} // what is wrong is the pool
+		}
 		if fix == nil {
 			fix = c.given(m.Labels)
 		}
@@ -37,6 +40,13 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 		c.selections[m] = fix
 	}
 	return fix
+}
+
+// ofMutePool says whether the pod selects, by all that the node lacks, machines of a NodePool that makes none as it is.
+func (c *Bench) ofMutePool(missed []terms.MissedLabel) bool {
+	return len(missed) > 0 && !slices.ContainsFunc(missed, func(m terms.MissedLabel) bool {
+		return m.ByName || len(m.Values) != 1 || !c.Growth().Makes(m.Key, m.Values[0])
+	})
 }
 
 // ofFlavor is for labels that Kueue has put into the workload, of a flavor that stands for no

@@ -33,6 +33,8 @@ type Change struct {
 	// are weighed for each that is shown, so it is asked for those alone.
 	Detail func(*Change)
 
+	// Below: who stops is of lower priority by the word of a queue that both are in, whatever the pods' own.
+	Below bool
 	// Settles: it takes other hardware than the pod asks for by name, though there is some of that.
 	Settles bool
 	// Adds: it only writes down what was left out, and takes nothing of what was asked.

@@ -274,6 +274,9 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	f.net = net{mine: runs}
 	for _, p := range slices.Concat(f.thenWait, f.gone) {
 		priority := view.PriorityOf([]*corev1.Pod{p})
+		if f.below() {
+			priority = min(priority, mine-1)
+		}
 		byPriority[priority]--
 		if c.AllIdle([]*corev1.Pod{p}) {
 			priority = math.MinInt64
@@ -300,6 +303,11 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	if rolled && o.pending > 0 {
 		p.Why += fmt.Sprintf("; %s, which leaves %s waiting", f.rolling.How, view.CountOf(o.pending, "pod"))
 	}
+}
+
+// below says whether those who stop matter less than the pod by the word of the queue that they are in.
+func (f *candidate) below() bool {
+	return slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Below })
 }
 
 // admits is for how many such pods the quotas have room after the fix.

@@ -40,7 +40,7 @@ func maxUnavailable(d *appsv1.Deployment) (share intstr.IntOrString, written boo
 
 // rollout is the Deployment that the incident is of; nil for any other workload.
 func (c *Workload) rollout() *appsv1.Deployment {
-	w := c.Incident.Workload
+	w := c.roller()
 	owner, _ := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
 	d, _ := owner.(*appsv1.Deployment)
 	return d
@@ -48,7 +48,7 @@ func (c *Workload) rollout() *appsv1.Deployment {
 
 // daemons is the DaemonSet that the incident is of; nil for any other workload.
 func (c *Workload) daemons() *appsv1.DaemonSet {
-	w := c.Incident.Workload
+	w := c.roller()
 	owner, _ := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
 	d, _ := owner.(*appsv1.DaemonSet)
 	return d

@@ -43,15 +43,18 @@ func (c *Workload) Deadlock() *view.Finding {
 		return nil
 	}
 	of := c.Cluster.MemberOf(c.Pod)
+	if r := c.roller(); r.Kind == "Deployment" {
+		of = r // what owns it may own others
+	}
 	mine, former := c.Cluster.Running(of), c.Cluster.FormerRevisions(c.Pod)
 	if f := c.standsInOwnWay(mine, certainty); f != nil {
 		return f
 	}
 	s := c.scarce()
-	if s == nil || c.Incident.Workload.Kind == "DaemonSet" { // which has a pod for each node: none waits for the others
+	if s == nil || c.roller().Kind == "DaemonSet" { // which has a pod for each node: none waits for the others
 		return nil
 	}
-	if s.host && c.Incident.Workload.Kind != "Deployment" && len(former) == 0 && !unbegun(mine) || works(mine) {
+	if s.host && c.roller().Kind != "Deployment" && len(former) == 0 && !unbegun(mine) || len(former) == 0 && works(mine) {
 		return nil // who waits for CPU or memory is let in by anybody who ends; or it goes on with fewer
 	}
 	for _, p := range former {
@@ -123,7 +126,7 @@ func (c *Workload) Deadlock() *view.Finding {
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
-	if c.Incident.Workload.Kind == "Deployment" {
+	if c.roller().Kind == "Deployment" {
 		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: %s of %s %s", c.keepsSays(), s.amount(held), s.amount(total), s.name), evidence...)
 	}
 	if old > 0 {
@@ -136,6 +139,15 @@ func (c *Workload) Deadlock() *view.Finding {
 		return view.Found(diagnosis.Likely, s.together(of, others), evidence...)
 	}
 	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %s %s together, the nodes that they may use have %s, and no member ends before all run", s.amount(held+wait*s.count), s.name, s.amount(total)), evidence...)
+}
+
+// roller is what replaces the workload's pods by new ones: a Deployment or DaemonSet, though an operator's object may own it; else
+// the workload.
+func (c *Workload) roller() incident.Ref {
+	if r, ok := incident.Roller(c.Pod, c.Cluster.State.Owner); ok && view.RevisionOf(c.Pod).Service == "" { // of which each has its own
+		return r
+	}
+	return c.Incident.Workload
 }
 
 // halves are the groups of a workload that hold a part of what is asked and wait for the rest; none
@@ -167,7 +179,7 @@ func halvesSay(groups []string, name corev1.ResourceName) string {
 // membersWait says whether members of the workload wait for each other, and how well that
 // is known.
 func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
-	w := c.Incident.Workload
+	w := c.roller()
 	if certainty, meet := view.MembersMeet(c.Cluster.MemberOf(c.Pod).Kind); meet {
 		return certainty, true
 	}
@@ -200,7 +212,7 @@ func (c *Workload) behindOldPods(d *appsv1.Deployment) bool {
 		return false
 	}
 	mine := metav1.GetControllerOfNoCopy(c.Pod)
-	running := c.Cluster.Running(c.Incident.Workload)
+	running := c.Cluster.Running(c.roller())
 	return mine != nil && !slices.ContainsFunc(running, func(p *corev1.Pod) bool {
 		o := metav1.GetControllerOfNoCopy(p)
 		return o == nil || view.Refers(o, mine.Kind, mine.Name, mine.UID)

@@ -19,7 +19,7 @@ var ofPlace = []string{"InterPodAffinity", "NodePorts"}
 // standsInOwnWay tells of a rollout whose pods cannot be on one node together, where old ones stand on
 // every node that would take the new one: it is the place, and not what it asks for, that they hold.
 func (c *Workload) standsInOwnWay(mine []*corev1.Pod, certainty diagnosis.Certainty) *view.Finding {
-	if kind := c.Incident.Workload.Kind; kind != "Deployment" && kind != "DaemonSet" || len(c.Verdict.Feasible()) > 0 {
+	if kind := c.roller().Kind; kind != "Deployment" && kind != "DaemonSet" || len(c.Verdict.Feasible()) > 0 {
 		return nil
 	}
 	var evidence []diagnosis.Evidence

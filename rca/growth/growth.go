@@ -113,6 +113,19 @@ func Of(c Case) *Growth {
 	return g
 }
 
+// Unasked is what is known of pods that do not exist: no autoscaler has been asked for a node.
+func Unasked(c Case) *Growth { return &Growth{of: &c} }
+
+// PassedOver says whether Karpenter leaves the pools out that the pod is meant for, without a word to it.
+func (g *Growth) PassedOver() bool { return g.None || g.Bar == scaling.NotReady }
+
+// Makes says whether a NodePool that the pod is meant for, and that makes no machine as it is, would make one with that label.
+func (g *Growth) Makes(key, value string) bool {
+	return g.PassedOver() && slices.ContainsFunc(g.Pools, func(p scaling.Pool) bool {
+		return p.Labels[key] == value || key == scaling.LabelPool && p.Name == value
+	})
+}
+
 // Told is what there is to say of one of the autoscalers' causes; nil for nothing.
 func (g *Growth) Told(id diagnosis.CauseID) *view.Finding { return g.told[id] }
 

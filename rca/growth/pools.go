@@ -37,7 +37,7 @@ func (c *Case) bySilentPools(g *Growth, o *scaling.Outlook, failed *corev1.Event
 	if len(shut) == 0 || open {
 		return
 	}
-	g.Pools, g.Bar = shut, scaling.NotReady
+	g.Pools, g.Bar, g.Suits = shut, scaling.NotReady, slices.ContainsFunc(shut, func(p scaling.Pool) bool { return p.Suits(c.Pod) == scaling.Yes })
 	names, evidence := make([]string, len(shut)), make([]diagnosis.Evidence, len(shut))
 	for i, p := range shut {
 		names[i] = p.Name

@@ -69,7 +69,7 @@ func (c whose) byEmptied(g *Growth, o *scaling.Outlook, failed *corev1.Event, ev
 	if len(own) == 0 {
 		return false
 	}
-	g.Bar, g.None, g.Pools = scaling.Types, true, own
+	g.Bar, g.None, g.Suits, g.Pools = scaling.Types, true, true, own
 	says := "NodePool " + poolTitles(own) + ", which is for such a pod, has no instance type left, and Karpenter passes it over: what it requires leaves none, or the cloud has none of them now"
 	for i := range own {
 		if wrong := own[i].Unheard(); wrong != nil {

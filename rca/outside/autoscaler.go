@@ -90,6 +90,9 @@ func RefusedByCloud(c *edit.Workload) []edit.Change {
 	case scaling.Has(g.Codes, scaling.Quota):
 		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + "): nothing in the cluster changes that"
 		ch.Commands = quotaCommands(c)
+		if p := ofSpotAlone(c); p != nil {
+			return []edit.Change{onDemandToo(c, p), ch}
+		}
 		return []edit.Change{ch}
 	case scaling.Has(g.Codes, scaling.Addresses):
 		return []edit.Change{otherSubnet(c)}
@@ -100,6 +103,9 @@ func RefusedByCloud(c *edit.Workload) []edit.Change {
 	}
 	ch.Title = "let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation"
 	ch.Commands = widen(c)
+	if narrow := narrowed(c); narrow != "" {
+		ch.Title = "let " + narrow + ", of which the cloud has none left"
+	}
 	if !g.Karpenter && scaling.Has(g.Codes, scaling.Unsaid) && len(g.Groups) > 0 {
 		ch.Title = "see at the cloud why node group " + g.Groups[0].Short() + " gets no machine, and have a group of another zone or instance type beside it"
 		ch.Commands = append(askCloud(c, &g.Groups[0]), "# what the cloud has no more of there: a node group of another zone, instance type or capacity type")
@@ -137,7 +143,11 @@ func widenPool(p *scaling.Pool) []string {
 	for _, r := range p.Requirements {
 		out = append(out, fmt.Sprintf("# now: %s %s %s", r.Key, r.Operator, strings.Join(r.Values, ", ")))
 	}
-	return append(out, "kubectl edit nodepool "+p.Name+"  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type")
+	widened := "topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type"
+	if keys := keptBy(p); len(keys) > 0 {
+		widened = strings.Join(keys, ", ")
+	}
+	return append(out, "kubectl edit nodepool "+p.Name+"  # more values for "+widened)
 }
 
 func lookAtPools(c *edit.Workload) []string {
@@ -178,6 +188,9 @@ func RaiseLimit(c *edit.Workload) []edit.Change {
 			ch.Title += " " + g.Groups[0].Short()
 		}
 		ch.Commands = growGroups(c)
+	}
+	if like := likeOfGrowth(c); like != nil && heldForGood(c) {
+		ch.Until, ch.Untestable = "the pool has a node more", ""
 	}
 	return append(out, ch)
 }
@@ -259,13 +272,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
-		p := g.Pools[0]
-		ch.Title = "mend NodePool " + p.Name + ", or the node class that it names: it is not Ready"
-		ch.Commands = []string{"kubectl describe nodepool " + p.Name, "kubectl get nodepool " + p.Name + " -o jsonpath='{.spec.template.spec.nodeClassRef}'", "# then kubectl describe that node class"}
-		if k := p.Class; k.Ready.Status != "" && !k.Ready.Met() {
-			ch.Title = "mend " + k.Kind + " " + k.Name + ", which NodePool " + p.Name + " makes its machines by: it is not Ready"
-			ch.Commands = []string{"kubectl describe " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl edit " + strings.ToLower(k.Kind) + " " + k.Name, "kubectl get nodepool " + p.Name + " -w"}
-		}
+		return []edit.Change{mendPool(c, &g.Pools[0])}
 	case g.Halted:
 		return []edit.Change{setGoing(c)}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":

@@ -243,10 +243,10 @@ func TestCloudsThatRefuse(t *testing.T) {
 		"not set up": {outside.RefusedByCloud, backoff("eks-gpu-1", "AMINotFound"), `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: correct what the cloud refuses (AMINotFound) (only the cloud knows what it has)
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
 `},
-		"nothing left, by Karpenter": {outside.RefusedByCloud, karpenter("InsufficientInstanceCapacity", pool), `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: let the pool take other machines: more zones, instance types or on-demand beside spot, or a reservation (only the cloud knows what it has)
+		"nothing left, by Karpenter": {outside.RefusedByCloud, karpenter("InsufficientInstanceCapacity", pool), `ScaleNodePool for "CloudCapacityRefused", 0 min, by hand, low risk: let NodePool gpu take other machines too: it is kept to topology.kubernetes.io/zone a, b, of which the cloud has none left (only the cloud knows what it has)
   kubectl get nodepool gpu -o jsonpath='{.spec.template.spec.requirements}'
   # now: topology.kubernetes.io/zone In a, b
-  kubectl edit nodepool gpu  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type
+  kubectl edit nodepool gpu  # more values for topology.kubernetes.io/zone
 Wait for "CloudCapacityRefused", 0 min, by hand, none risk: wait until the cloud has such a machine: the autoscaler tries again by itself (nobody knows when the cloud has one)
 until the cloud has such a machine
   kubectl -n a get pod w -w
@@ -423,13 +423,13 @@ func TestAutoscalersAreTold(t *testing.T) {
 		"the volume decides": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 node(s) had volume node affinity conflict"), ""},
 		"a pool that is not Ready": {outside.GrowPool, notReady("True"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: mend NodePool gpu, or the node class that it names: it is not Ready (the node is not there yet)
   kubectl describe nodepool gpu
-  kubectl get nodepool gpu -o jsonpath='{.spec.template.spec.nodeClassRef}'
-  # then kubectl describe that node class
+  kubectl describe ec2nodeclass c
+  kubectl get nodepool gpu -w
 `},
 		"a class that nobody read": {outside.GrowPool, notReady(""), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: mend NodePool gpu, or the node class that it names: it is not Ready (the node is not there yet)
   kubectl describe nodepool gpu
-  kubectl get nodepool gpu -o jsonpath='{.spec.template.spec.nodeClassRef}'
-  # then kubectl describe that node class
+  kubectl describe ec2nodeclass c
+  kubectl get nodepool gpu -w
 `},
 		"its class is not Ready": {outside.GrowPool, notReady("False"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: mend EC2NodeClass c, which NodePool gpu makes its machines by: it is not Ready (the node is not there yet)
   kubectl describe ec2nodeclass c

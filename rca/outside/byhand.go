@@ -28,6 +28,10 @@ func byHandOf(c *edit.Workload, groups []scaling.Group, note string) []string {
 	for i := range groups {
 		g := &groups[i]
 		more := fmt.Sprint(g.Health.Target + 1)
+		if o := g.Object(); o != nil {
+			out = append(out, scaleObject(o, more, note))
+			continue
+		}
 		switch provider(c) {
 		case "aws":
 			out = append(out, "aws autoscaling set-desired-capacity --auto-scaling-group-name "+g.Short()+" --desired-capacity "+more+note)
@@ -99,6 +103,9 @@ func tellOfDevice(c *edit.Workload) edit.Change {
 	if len(g.Groups) == 0 {
 		return ch
 	}
+	if ofObjects(g.Groups) {
+		return describeCapacity(c, g.Groups, g.Lacks)
+	}
 	hand := byHand(c, "of a group with a node the autoscaler knows what that has")
 	if g.Lacks == view.WholeGPU {
 		ch.Title = "scale node group " + g.Groups[0].Short() + " to one machine by hand: the cluster autoscaler then sees that it has " + g.Lacks
@@ -128,6 +135,9 @@ func showDevices(c *edit.Workload) edit.Change {
 // askCloud are the commands by which a cloud says what became of a group's machines.
 func askCloud(c *edit.Workload, g *scaling.Group) []string {
 	out := []string{"kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status"}
+	if o := g.Object(); o != nil {
+		return append(out, fmt.Sprintf("kubectl -n %s describe %s %s%s", o.Namespace, o.Resource(), o.Name, managed), fmt.Sprintf("kubectl -n %s get machines -o wide | grep %s", o.Namespace, o.Name))
+	}
 	switch provider(c) {
 	case "aws":
 		return append(out, "aws autoscaling describe-scaling-activities --auto-scaling-group-name "+g.Short()+" --max-items 5")

@@ -44,6 +44,10 @@ func growGroups(c *edit.Workload) []string {
 		if g.Health.MaxSize > 0 {
 			most = fmt.Sprint(g.Health.MaxSize + 1)
 		}
+		if o := g.Object(); o != nil {
+			out = append(out, boundObject(o, most))
+			continue
+		}
 		switch cloud {
 		case "aws":
 			out = append(out, "aws autoscaling update-auto-scaling-group --auto-scaling-group-name "+g.Short()+" --max-size "+most,
@@ -78,6 +82,13 @@ func nodeGroup(c *edit.Workload, group string) string {
 // tagCommands write on a node group what nodes of it will have.
 func tagCommands(c *edit.Workload, what, value string) []string {
 	groups := []string{"GROUP"}
+	if all := c.Growth().Groups; ofObjects(all) {
+		var out []string
+		for i := range all {
+			out = append(out, capacityOf(all[i].Object(), what, value))
+		}
+		return out
+	}
 	if all := c.Growth().Groups; len(all) > 0 {
 		groups = groups[:0]
 		for i := range all {

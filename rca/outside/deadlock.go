@@ -2,12 +2,14 @@ package outside
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // ownRules is why nothing of that can be tried.
@@ -16,24 +18,55 @@ const ownRules = "its controller makes its pods by rules of its own"
 // BreakDeadlock is for the workload whose members hold what its others need.
 func BreakDeadlock(c *edit.Workload) []edit.Change {
 	w, former := c.Incident.Workload, c.Cluster.FormerRevisions(c.Pod)
-	switch {
-	case w.Kind == "Deployment":
-		return []edit.Change{unlock(diagnosis.Manual, "have the rollout of "+c.WorkloadName()+" stop an old pod before it makes a new one", "a person decides whether it may serve with a pod less for a while", c.Cluster.Running(c.Cluster.MemberOf(c.Pod)),
-			fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName()))}
-	case w.Kind == "DaemonSet":
-		return []edit.Change{unlock(diagnosis.Manual, "have the rollout of "+c.WorkloadName()+" stop the old pod of a node before it makes the new one", "a person decides whether each node may be without it for a while", c.Cluster.Running(c.Cluster.MemberOf(c.Pod)),
-			fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, w.Namespace, c.WorkloadName()))}
-	case len(former) > 0:
-		service := view.ServiceOf(c.Pod)
-		return []edit.Change{unlock(diagnosis.Manual, "stop the old revision of service "+service+" before the new one is ready", "a person decides whether the service may be away for a while", former,
-			fmt.Sprintf("kubectl -n %s get revisions.serving.knative.dev,pods -l serving.knative.dev/service=%s -L serving.knative.dev/revision", w.Namespace, service),
-			fmt.Sprintf("kubectl -n %s delete revision.serving.knative.dev OLD  # nothing answers until the new one is ready, and there is no way back to the old", w.Namespace)), roomForMembers(c)}
+	r, rolls := incident.Roller(c.Pod, c.Cluster.State.Owner)
+	if !rolls && (w.Kind == "Deployment" || w.Kind == "DaemonSet") {
+		r, rolls = w, true
+	}
+	if rolls && len(former) == 0 {
+		return []edit.Change{oldFirst(c, r)}
+	}
+	if len(former) > 0 {
+		if provider(c) == "" { // a machine is not to be had by a command
+			return []edit.Change{stopFormer(c, former)}
+		}
+		return []edit.Change{stopFormer(c, former), roomForMembers(c)}
 	}
 	members := c.Cluster.Running(c.Cluster.MemberOf(c.Pod))
 	edits := fmt.Sprintf("kubectl -n %s edit %s", w.Namespace, c.WorkloadName())
 	return []edit.Change{fewerMembers(c, members, edits), roomForMembers(c),
 		unlock(diagnosis.Manual, "stop "+c.WorkloadName()+" until there is room for all of its members", ownRules, members,
 			fmt.Sprintf("kubectl -n %s get pods -o wide | grep %s", w.Namespace, view.Cut(w.Name, 63)), edits)}
+}
+
+// oldFirst has a rollout stop an old pod before it makes the new one. What owns the Deployment may write its strategy back.
+func oldFirst(c *edit.Workload, r incident.Ref) edit.Change {
+	name := strings.ToLower(r.Kind) + "/" + r.Name
+	title, unproven, field := "have the rollout of "+name+" stop an old pod before it makes a new one", "a person decides whether it may serve with a pod less for a while", "strategy"
+	if r.Kind == "DaemonSet" {
+		title, unproven, field = "have the rollout of "+name+" stop the old pod of a node before it makes the new one", "a person decides whether each node may be without it for a while", "updateStrategy"
+	}
+	commands := []string{fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"%s":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, r.Namespace, name, field)}
+	if c.Incident.Workload != r {
+		title += "; " + c.WorkloadName() + " owns it, and may write that back"
+		commands = append(commands, fmt.Sprintf("kubectl -n %s edit %s  # where it has a field for the strategy of its pods: there", r.Namespace, c.WorkloadName()))
+	}
+	return unlock(diagnosis.Manual, title, unproven, c.Cluster.Running(r), commands...)
+}
+
+// stopFormer stops the pods of a service's old revision, which its controller keeps until those of the new one are ready.
+func stopFormer(c *edit.Workload, former []*corev1.Pod) edit.Change {
+	r, ns := view.RevisionOf(c.Pod), c.Incident.Workload.Namespace
+	const away = "a person decides whether the service may be away for a while"
+	if r.Kind == "RayService" {
+		old := view.RevisionOf(former[0]).Name
+		return unlock(diagnosis.Manual, fmt.Sprintf("stop RayCluster %s, the old one of RayService %s, before the new one is ready: nothing serves meanwhile", old, r.Service), away, former,
+			fmt.Sprintf("kubectl -n %s get rayclusters,pods -l ray.io/originated-from-cr-name=%s", ns, r.Service),
+			fmt.Sprintf("kubectl -n %s delete raycluster %s  # what it serves is away until %s is ready", ns, old, r.Name),
+			fmt.Sprintf(`kubectl -n %s patch rayservice %s --type merge -p '{"spec":{"upgradeStrategy":{"type":"None"}}}'  # from then on a change makes no second cluster beside the first`, ns, r.Service))
+	}
+	return unlock(diagnosis.Manual, "stop the old revision of service "+r.Service+" before the new one is ready", away, former,
+		fmt.Sprintf("kubectl -n %s get revisions.serving.knative.dev,pods -l serving.knative.dev/service=%s -L serving.knative.dev/revision", ns, r.Service),
+		fmt.Sprintf("kubectl -n %s delete revision.serving.knative.dev OLD  # nothing answers until the new one is ready, and there is no way back to the old", ns))
 }
 
 func unlock(kind diagnosis.FixKind, title, unproven string, stops []*corev1.Pod, commands ...string) edit.Change {
@@ -58,6 +91,9 @@ func fewerMembers(c *edit.Workload, members []*corev1.Pod, edits string) edit.Ch
 
 // roomForMembers brings a node for those that wait.
 func roomForMembers(c *edit.Workload) edit.Change {
+	if p := growable(c); p != nil && nobodyGrows(c) {
+		return growing(diagnosis.WorkloadDeadlock, fmt.Sprintf("give node pool %s %s more by hand for the members of %s that wait", p.name, view.CountOf(p.more(c), "machine"), c.WorkloadName()), p.add(c)...)
+	}
 	return edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}}
 }

@@ -47,10 +47,10 @@ until queue team exists
 		"one is stopped": {outside.MendQueue, func(w *edittest.World) {
 			gated(w, "team")
 			add(t, &w.Queues.Local, `{metadata: {namespace: a, name: team}, spec: {clusterQueue: gpus, stopPolicy: Hold}}`)
-		}, `Manual for "QueueMisconfigured", 0 min, by hand, low risk: set queue team up or open it again
-until queue team admits workloads
+		}, `Manual for "QueueMisconfigured", 0 min, by hand, low risk: open LocalQueue team again, if who stopped it agrees: its stopPolicy is Hold
+until LocalQueue team admits workloads
   kubectl describe -n a localqueues.kueue.x-k8s.io team
-  kubectl edit -n a localqueues.kueue.x-k8s.io team
+  kubectl patch -n a localqueues.kueue.x-k8s.io team --type merge -p '{"spec":{"stopPolicy":"None"}}'
 `},
 		"by a scheduler's words": {outside.MendQueue, func(w *edittest.World) {
 			by("kai-scheduler", "queue qa does not exist")(w)

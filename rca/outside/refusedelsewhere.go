@@ -9,6 +9,8 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -30,8 +32,16 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	out := []edit.Change{ch}
 	for _, p := range c.Queue.Named(w) { // what it waits for
 		out[0].Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --previous", p.Namespace, p.Name)}, out[0].Commands...)
+		ofWaitedFor(c, by, p, &out[0])
+	}
+	if w.OfReports() {
+		if agent := haveAgent(c, by); agent != nil {
+			return []edit.Change{*agent, ch}
+		}
 	}
 	switch {
+	case w.OfTimeout():
+		out = []edit.Change{submitAgain(c, by), askLess(c, "ask for less, or for fewer members of the gang")}
 	case w.OfMemory() && unlabelled(c) != "":
 		out[0].Title = "say how much memory the GPUs of " + unlabelled(c) + " have: label nvidia.com/gpu.memory, in MiB"
 		out[0].Commands = []string{"kubectl get nodes -L nvidia.com/gpu.memory,nvidia.com/gpu.product", "kubectl label node " + unlabelled(c) + " nvidia.com/gpu.memory=MIB  # GPU feature discovery writes it where it can tell", look}
@@ -49,8 +59,46 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 			uncount(&out[0], &all[0])
 		}
 		out = append(out, askLess(c, "ask for less than its queue may have"))
+		if w.OfCluster() {
+			out = append(growForAll(c, by), out...)
+		}
 	}
 	return out
+}
+
+// submitAgain is for the gang that its scheduler has given up: another application is another gang.
+func submitAgain(c *edit.Workload, by string) edit.Change {
+	w := c.Incident.Workload
+	ch := edit.LookAt(diagnosis.SchedulerRefused, fmt.Sprintf("make %s again once nodes have room for all of its gang at once, or have it begin with a part (gangSchedulingStyle=Soft): its application is over for %s", c.WorkloadName(), by), by+" decides by its own rules, which are not run here",
+		"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable  # and what is free of it: kubectl describe nodes",
+		fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # annotation yunikorn.apache.org/schedulingPolicyParameters: gangSchedulingStyle=Soft, or a longer placeholderTimeoutInSeconds", w.Namespace, c.WorkloadName()),
+		"kubectl replace --force -f workload.yaml  # all its pods are made again, under another application id")
+	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true
+	return ch
+}
+
+// growForAll is for the group whose scheduler makes no pods before the nodes have room for all of it: an autoscaler, which goes by
+// pods, is never asked (volcano issue 3910).
+func growForAll(c *edit.Workload, by string) []edit.Change {
+	spare := c.Growth().Spare()
+	if len(spare) == 0 || len(c.Asks) == 0 {
+		return nil
+	}
+	g, more := spare[0], 1
+	for _, n := range c.Cluster.SortedNodes() {
+		if has := n.Allocatable(c.Asks[0].Resource); has > 0 && g.Of(scaling.PoolOf(n.Node)) {
+			more = max(1, int((c.Queue.Missing(c.Asks[0].Resource)+has-1)/has))
+			break
+		}
+	}
+	ch := growing(diagnosis.SchedulerRefused, fmt.Sprintf("scale node group %s up by %s by hand: %s makes no pod of it before nodes have room for all, and an autoscaler goes by pods", g.Short(), view.CountOf(more, "machine"), by))
+	g.Health.Target += more - 1
+	ch.Commands = byHandOf(c, []scaling.Group{g}, "")
+	if over := g.Health.Target + 1 - g.Health.MaxSize; over > 0 {
+		ch.Commands = append([]string{fmt.Sprintf("# it may have %d: its largest size has to be raised by %d first", g.Health.MaxSize, over)}, ch.Commands...)
+	}
+	ch.Until, ch.Untestable = "node group "+g.Short()+" has "+view.CountOf(more, "node")+" more", ""
+	return []edit.Change{ch}
 }
 
 // uncount has a group give back what it counts as using without a pod that runs, if it is none that will.
@@ -126,9 +174,17 @@ func MendQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{nameQueue(c, q)}
 	case q.Shard != nil:
 		ch.Title, ch.Until, ch.Commands = intoShard(q)
+	case q.Meant != "":
+		ch.Title, ch.Until = fmt.Sprintf("name queue %s by label %s in %s: %s, by which it is named now, its scheduler does not read", q.Meant, q.Label, c.WorkloadName(), q.By), "its pods carry label "+q.Label
+		ch.Commands = []string{list, c.EditByHand(fmt.Sprintf("metadata.labels of its pods: %s: %s", q.Label, q.Meant))}
+		if c.Incident.Workload.Kind == "Pod" {
+			ch.Commands[1] = fmt.Sprintf("kubectl -n %s label pod %s %s=%s  # its PodGroup follows; made again with that label, it does for certain", c.Pod.Namespace, c.Pod.Name, q.Label, q.Meant)
+		}
 	case q.Missing:
 		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
 		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
+	case q.Kind != "":
+		setUp(c, q, &ch)
 	default:
 		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
 		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}

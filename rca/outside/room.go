@@ -69,7 +69,7 @@ func noTypeLeft(c *edit.Workload) edit.Change {
 	title := "see why Karpenter has no instance type left for any NodePool: its log says what it leaves out; have a node by hand meanwhile"
 	for i := range g.Pools {
 		p := &g.Pools[i]
-		if p.Suits(c.Pod) != scaling.Yes {
+		if !p.Takes(c.Pod) {
 			continue
 		}
 		wide = widenPool(p)
@@ -79,6 +79,9 @@ func noTypeLeft(c *edit.Workload) edit.Change {
 		}
 		if len(g.Pools) == 1 {
 			title = "let NodePool " + p.Name + " take other instance types: of those that it requires none is left"
+			if narrow := narrowed(c); narrow != "" {
+				title = "let " + narrow + ", and of that none is left"
+			}
 		}
 	}
 	look := append([]string{"kubectl get deployments,pods -A -o wide | grep -i karpenter  # then its log; where a cloud runs it, ask that cloud"}, listTypes(c)...)

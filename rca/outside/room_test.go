@@ -19,7 +19,7 @@ const (
 	larger  = `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let NodePool gpu take larger machines: none that it takes has 1 nvidia.com/gpu at once, beside what DaemonSets take (the node is not there yet)
   kubectl get nodepool gpu -o jsonpath='{.spec.template.spec.requirements}'
   # now: karpenter.k8s.aws/instance-family In g6
-  kubectl edit nodepool gpu  # more values for topology.kubernetes.io/zone, node.kubernetes.io/instance-type, karpenter.sh/capacity-type
+  kubectl edit nodepool gpu  # more values for karpenter.k8s.aws/instance-family
 `
 )
 
@@ -92,7 +92,7 @@ func TestNoTypeLeft(t *testing.T) {
 		return strings.ReplaceAll(larger[strings.Index(larger, "\n")+1:], "nodepool gpu", "nodepool "+pool)
 	}
 	run(t, map[string]row{
-		"of one":     {outside.GrowPool, none("gpu"), "ScaleNodePool for \"AutoscalerCannotHelp\", 0 min, by hand, low risk: let NodePool gpu take other instance types: of those that it requires none is left (the node is not there yet)\n" + wide("gpu") + look},
+		"of one":     {outside.GrowPool, none("gpu"), "ScaleNodePool for \"AutoscalerCannotHelp\", 0 min, by hand, low risk: let NodePool gpu take other machines too: it is kept to karpenter.k8s.aws/instance-family g6, and of that none is left (the node is not there yet)\n" + wide("gpu") + look},
 		"of several": {outside.GrowPool, none("a", "b"), "ScaleNodePool for \"AutoscalerCannotHelp\", 0 min, by hand, low risk: see why Karpenter has no instance type left for any NodePool: its log says what it leaves out; have a node by hand meanwhile (the node is not there yet)\n" + look + wide("b")},
 	})
 }

@@ -2,11 +2,13 @@ package outside
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/queues"
 )
 
 // StartScheduler is for the pod whose scheduler does not run: it is started, or where the
@@ -14,6 +16,9 @@ import (
 func StartScheduler(c *edit.Workload) []edit.Change {
 	if c.NotGivenToHAMi() {
 		return giveToHAMi(c)
+	}
+	if down := c.Queue.Down(); down != nil {
+		return []edit.Change{startAgain(c, down)}
 	}
 	if c.Queue.Grouped() || c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.Queue.SchedulerName()),
@@ -23,6 +28,23 @@ func StartScheduler(c *edit.Workload) []edit.Change {
 		Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName }}
 	c.EditTemplate(&ch, map[string]any{"schedulerName": corev1.DefaultSchedulerName}, false)
 	return []edit.Change{ch}
+}
+
+// startAgain is for the scheduler that is there and not ready: its own log says why. Of Volcano's a queue may be the reason.
+func startAgain(c *edit.Workload, down *queues.Runner) edit.Change {
+	ref := fmt.Sprintf("-n %s", down.Namespace)
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "a pod of " + down.Ref() + " is ready",
+		Title: fmt.Sprintf("mend %s, which schedules for %q: %s", down.Ref(), c.Queue.SchedulerName(), down.Why)}
+	log := fmt.Sprintf("kubectl %s logs %s --tail=50  # what it may not read (RBAC), or fails on", ref, down.Pod.Name)
+	if strings.Contains(down.Why, "ends") {
+		log = fmt.Sprintf("kubectl %s logs %s --previous --tail=50  # what it ended with", ref, down.Pod.Name)
+	}
+	ch.Commands = []string{log, fmt.Sprintf("kubectl %s describe pod %s", ref, down.Pod.Name)}
+	if g := c.Queue.Overguaranteed(); g != nil {
+		ch.Title = fmt.Sprintf("lower the guarantee of Queue %s: %s %s, and all nodes have %s; %s ends where queues are guaranteed more than there is", g.Queue, g.Guarantees.String(), g.Resource, g.Has.String(), down.Ref())
+		ch.Commands = append([]string{"kubectl edit queues.scheduling.volcano.sh " + g.Queue + "  # spec.guarantee.resource: no more than there is, of all queues together"}, ch.Commands...)
+	}
+	return ch
 }
 
 // AskSilent is for the pod of which its scheduler, that places others, has said nothing: what keeps

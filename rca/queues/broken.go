@@ -3,6 +3,7 @@ package queues
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,6 +30,12 @@ type Broken struct {
 	Offers  []string
 	// Shard is whose scheduler does not see the queue, which is there; nil else.
 	Shard *Shard
+	// Kind is the queue's. Policy is the stopPolicy by which somebody has stopped it; Active why it is not active,
+	// as Kueue says.
+	Kind, Policy string
+	Active       scaling.Condition
+	// Meant is a queue that the pod names by label By, which its scheduler does not read; it reads Label.
+	Meant, By, Label string
 }
 
 // Broken finds it by the scheduler or the gate of the pod; nil for none.
@@ -145,12 +152,14 @@ func (c *Case) localBroken(w *unstructured.Unstructured, namespace, name string)
 
 // stoppedQueue says why a queue of Kueue admits nobody.
 func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
-	q := &Broken{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName()}
+	q := &Broken{Resource: resource, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 	k := scaling.ConditionOf(o, "Active")
 	switch policy := nestedText(o, "spec", "stopPolicy"); {
 	case policy == "Hold" || policy == "HoldAndDrain":
+		q.Policy = policy
 		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is stopped (stopPolicy "+policy+")", diagnosis.Fact(refOf(kind, o), "spec.stopPolicy is "+policy, diagnosis.That("spec.stopPolicy", "", diagnosis.Is, policy)))
 	case k.Status == string(corev1.ConditionFalse):
+		q.Active = k
 		q.Finding = *view.Found(diagnosis.Proven, kind+" "+q.Name+" is not active: "+view.Cut(k.Words(), 160), diagnosis.Fact(refOf(kind, o), "Active=False "+view.Cut(k.Words(), 300), append(view.SaysOf(k), view.ConditionIs("Active", "False"))...))
 	default:
 		return nil
@@ -205,7 +214,11 @@ func (c *Case) kaiBroken() *Broken {
 			if child != "" {
 				says = "KAI's Queue " + child + " names parent " + name + ", which does not exist"
 			}
-			return missing(resource, kind, "", name, says)
+			q := missing(resource, kind, "", name, says)
+			if child == "" {
+				c.meant(q)
+			}
+			return q
 		}
 		if q := outOfShard(c, o, child, lowest); q != nil {
 			return q
@@ -221,6 +234,25 @@ func (c *Case) kaiBroken() *Broken {
 	}
 	return nil
 }
+
+// meant finds a queue that exists in a label of the pod which KAI does not read, as runai/queue of its first versions: its
+// group is then for the default queue.
+func (c *Case) meant(q *Broken) {
+	if c.group() == nil || c.Pod.Labels[kaiQueue] != "" {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Pod.Labels)) {
+		if of := c.Pod.Labels[key]; strings.HasSuffix(key, "queue") && of != q.Name && objectOf(c.Cluster.State.Queues.KAI, "", of) != nil {
+			q.Meant, q.By, q.Label = of, key, kaiQueue
+			q.Says += fmt.Sprintf("; its pod names %s by label %s, which KAI does not read", of, key)
+			q.Evidence = append(q.Evidence, diagnosis.Fact(c.podRef(), "has label "+key+"="+of+" and none "+kaiQueue, c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Labels, key, diagnosis.Is, of), diagnosis.That(diagnosis.Labels, kaiQueue, diagnosis.Absent, ""))...))
+			return
+		}
+	}
+}
+
+// kaiQueue is the label by which KAI reads the queue of a pod, or of what owns it.
+const kaiQueue = "kai.scheduler/queue"
 
 // refusedWithoutReason says whether KAI refuses the pod, names neither queue nor node, and the
 // default scheduler's filters would take it.

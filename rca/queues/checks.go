@@ -67,6 +67,18 @@ func madeFor(u, w *unstructured.Unstructured) bool {
 // pkg/controller/admissionchecks/multikueue).
 const multiKueue = "kueue.x-k8s.io/multikueue"
 
+// Provisioning is the controller of checks that ask an autoscaler for machines (pkg/controller/admissionchecks/provisioning).
+const Provisioning = "kueue.x-k8s.io/provisioning-request"
+
+// CheckedBy is the controller of an AdmissionCheck; empty where it was not read.
+func (c *Case) CheckedBy(name string) string {
+	check := objectOf(c.Cluster.State.Queues.Checks, "", name)
+	if check == nil {
+		return ""
+	}
+	return nestedText(check, "spec", "controllerName")
+}
+
 // Dispatched is the check by which Kueue gives a Workload that has its quota to another cluster:
 // its pods begin there, and those here stay held. nil where it does not.
 func (c *Case) Dispatched() *Check {

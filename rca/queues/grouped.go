@@ -141,3 +141,17 @@ func (c *Case) countedIn(queue string, r corev1.ResourceName) []diagnosis.Eviden
 	}
 	return out
 }
+
+// Missing is how much of a resource the pod's group asks for beyond what is free on all nodes together.
+func (c *Case) Missing(r corev1.ResourceName) int64 {
+	g := c.group()
+	if g == nil {
+		return 0
+	}
+	asked := quantities(g, "spec", "minResources")[r]
+	missing := asked.Value()
+	for _, n := range c.Cluster.SortedNodes() {
+		missing -= n.Allocatable(r) - n.HeldOf(r)
+	}
+	return max(0, missing)
+}

@@ -17,7 +17,7 @@ import (
 func (c *Case) Refused() (Word, bool) {
 	by := c.SchedulerName()
 	var mine []Word
-	for _, w := range slices.Concat(c.groupWords(), c.Words()) {
+	for _, w := range slices.Concat(c.gaveUp(), c.groupWords(), c.Words()) {
 		if w.component == by && w.reason != "" && w.message != "" {
 			mine = append(mine, w)
 		}
@@ -26,7 +26,7 @@ func (c *Case) Refused() (Word, bool) {
 		return Word{}, false
 	}
 	return slices.MinFunc(mine, func(a, b Word) int {
-		return cmp.Or(view.Rank(a.OfQueue())-view.Rank(b.OfQueue()), view.Rank(a.OfCard())-view.Rank(b.OfCard()), view.Rank(a.lasting)-view.Rank(b.lasting), b.at.Compare(a.at), strings.Compare(a.message, b.message))
+		return cmp.Or(view.Rank(a.OfTimeout())-view.Rank(b.OfTimeout()), view.Rank(a.OfQueue())-view.Rank(b.OfQueue()), view.Rank(a.OfCard())-view.Rank(b.OfCard()), view.Rank(a.lasting)-view.Rank(b.lasting), b.at.Compare(a.at), strings.Compare(a.message, b.message))
 	}), true
 }
 
@@ -94,6 +94,13 @@ func wordOf(m map[string]any, key string) string {
 // KAI's reasons, Volcano's enqueue action, YuniKorn's quota, HAMi's own.
 var queueWords = []string{"NonPreemptibleOverQuota", "OverLimit", "QueueDoesNotExist", "SchedulingSkipped", "over quota", "allowable limit", "queue resource quota insufficient", "resource quota insufficient",
 	"resource in cluster is overused", "queue quota has been exceed", "does not fit in queue", "ResourceQuotaNotFit"}
+
+// OfCluster says whether they are that all nodes together have too little for the group, which then gets no pods (Volcano's
+// plugin overcommit): no autoscaler sees any.
+func (w Word) OfCluster() bool { return strings.Contains(w.message, "resource in cluster is overused") }
+
+// OfReports says whether they are that a node has not reported its devices to the scheduler (Koordinator's deviceshare).
+func (w Word) OfReports() bool { return strings.Contains(w.message, "node(s) missing Device") }
 
 // OfQueue says whether the words are about a queue or a quota of the scheduler's own.
 func (w Word) OfQueue() bool {

@@ -27,7 +27,13 @@ func (c *Case) Unanswered() *view.Finding {
 	st := c.Cluster.State
 	// A dump may have been written by hand, without conditions: that nobody serves
 	// a name of the user's own choosing is then all that can be told.
-	if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName || c.Spoken(name) {
+	if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName {
+		return nil
+	}
+	if down := c.Down(); down != nil && c.unheard() {
+		return view.Found(diagnosis.Likely, fmt.Sprintf("no scheduler answers to schedulerName %q now: %s", name, down.Says()), c.unspoken("", down.evidence())...)
+	}
+	if c.Spoken(name) {
 		return nil
 	}
 	certainty := diagnosis.Likely
@@ -46,14 +52,12 @@ func (c *Case) Unanswered() *view.Finding {
 func (c *Case) Untaken() *view.Finding {
 	name, st := c.SchedulerName(), c.Cluster.State
 	waited := st.Now.Sub(c.Incident.Since)
-	if name == corev1.DefaultSchedulerName || c.Incident.Since.IsZero() || len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || len(c.Refusal.Conditions) > 0 || c.Refusal.Phase == corev1.PodFailed ||
+	if name == corev1.DefaultSchedulerName || c.Incident.Since.IsZero() || len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || c.Refusal.Phase == corev1.PodFailed ||
 		waited < schedulerSpeaksWithin || !c.Spoken(name) {
 		return nil
 	}
-	for e := range c.spoken {
-		if e.ReportingController == name || e.Source.Component == name {
-			return nil
-		}
+	if !c.unheard() || c.Down() != nil {
+		return nil
 	}
 	return view.Found(diagnosis.Likely, fmt.Sprintf("%s, which places other pods, has said nothing of it in %s", view.Quotable(name, 63), view.Age(waited)),
 		c.unspoken(", and no event of that scheduler")...)
@@ -71,7 +75,7 @@ func (c *Case) waitsRef() string {
 // unspoken is that no scheduler has judged the pod, with what more is told of one, or its group.
 func (c *Case) unspoken(besides string, more ...diagnosis.Evidence) []diagnosis.Evidence {
 	if c.Grouped() {
-		return append(c.stands(), diagnosis.Fact(c.waitsRef(), "no condition"+besides, diagnosis.That("status.conditions", "", diagnosis.Absent, "")))
+		return append(append(c.stands(), more...), diagnosis.Fact(c.waitsRef(), "no condition"+besides, diagnosis.That("status.conditions", "", diagnosis.Absent, "")))
 	}
 	return append([]diagnosis.Evidence{diagnosis.Fact(c.podRef(), fmt.Sprintf("schedulerName %q, no PodScheduled condition%s", c.SchedulerName(), besides), c.unjudged()...)}, more...)
 }

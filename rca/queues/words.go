@@ -32,7 +32,7 @@ var refusing = []string{"FailedScheduling", "Unschedulable", "NotReady", "Filter
 
 // ownCode are the schedulers that are not kube-scheduler's code, or that an extender
 // overrules (HAMi): what its filters accept they may refuse.
-var ownCode = []string{"volcano", "kai-scheduler", "hami-scheduler", "yunikorn", "runai-scheduler"}
+var ownCode = []string{"volcano", "kai-scheduler", "hami-scheduler", "yunikorn", "runai-scheduler", "koord-scheduler"}
 
 // maxQuote is the length of a quotation in characters.
 const maxQuote = 240
@@ -107,6 +107,9 @@ func (w Word) Finding() *view.Finding {
 	certainty := diagnosis.Likely
 	if w.lasting {
 		certainty = diagnosis.Proven
+	}
+	if w.OfTimeout() {
+		return view.Found(certainty, view.Quotable(w.component, 63)+" has given its application up ("+reservationTimeout+"): not all of its gang had a node in time, and what is made since under the same id gets none", w.Evidence())
 	}
 	return view.Found(certainty, view.Quotable(w.component, 63)+" decides, and says "+view.Quotable(w.reason, 63)+": "+view.Quotable(w.message, maxQuote), w.Evidence())
 }

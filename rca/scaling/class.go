@@ -49,6 +49,16 @@ func (c Class) Ref() string {
 	return c.Kind + "/" + c.Name
 }
 
+// Unauthorized is the role that, as the class says, may not join machines to the cluster (EKS Auto Mode); empty for none.
+func (c Class) Unauthorized() string {
+	for _, k := range append([]Condition{c.Ready}, c.Why...) {
+		if strings.HasSuffix(k.Reason, "UnauthorizedNodeRole") {
+			return c.Role
+		}
+	}
+	return ""
+}
+
 // Words are what the class says of itself, the conditions behind it in place of their sum.
 func (c Class) Words() string {
 	var out []string

@@ -25,6 +25,9 @@ type Code struct {
 	Ground Ground
 }
 
+// Spot says whether it is about spot machines alone.
+func (c Code) Spot() bool { return strings.Contains(c.Name, "Spot") }
+
 // codes are those of AWS (karpenter-provider-aws pkg/errors/errors.go), Azure
 // (karpenter-provider-azure pkg/providers/instance), GCE (cluster-autoscaler
 // cloudprovider/gce/autoscaling_gce_client.go) and OCI (cloudprovider/oci/nodepools), as the autoscalers

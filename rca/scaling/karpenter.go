@@ -31,6 +31,12 @@ func (k Condition) Words() string {
 	return k.Reason + ": " + strings.Join(strings.Fields(k.Message), " ")
 }
 
+// Of is the type of a condition whose reason begins with it, as those do that stand behind another.
+func (k Condition) Of() string {
+	kind, _, _ := strings.Cut(k.Reason, "=")
+	return kind
+}
+
 // Claim is a NodeClaim: one machine that Karpenter asked for.
 type Claim struct {
 	Name, Pool, Node, Type            string // Type: the instance type, where it is known

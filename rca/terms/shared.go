@@ -49,9 +49,9 @@ func unsharedEvidence(class *storagev1.StorageClass, p *corev1.PersistentVolumeC
 		diagnosis.That("spec.accessModes", "", diagnosis.Contains, string(corev1.ReadWriteMany)), diagnosis.That("spec.storageClassName", "", diagnosis.Is, class.Name), diagnosis.That("provisioner", "", diagnosis.Is, class.Provisioner).Of("StorageClass/"+class.Name))
 }
 
-// Meant is the claim that a pod's missing one may be meant to be: one of its namespace whose name is a slip of the pen
+// Resembling is the claim that a pod's missing one may be meant to be: one of its namespace whose name is a slip of the pen
 // away, else one of that very name in another namespace, of no use to the pod. nil for none.
-func Meant(w *view.Cluster, pod *corev1.Pod, missing string) *corev1.PersistentVolumeClaim {
+func Resembling(w *view.Cluster, pod *corev1.Pod, missing string) *corev1.PersistentVolumeClaim {
 	var elsewhere *corev1.PersistentVolumeClaim
 	for _, p := range w.State.PVCs {
 		switch {

@@ -128,7 +128,7 @@ func TestWhichClaimIsMeant(t *testing.T) {
 		}
 		s, _ := subject(t, w)
 		got := ""
-		if p := Meant(s.Cluster, s.Pod, "data"); p != nil {
+		if p := Resembling(s.Cluster, s.Pod, "data"); p != nil {
 			got = p.Namespace + "/" + p.Name
 		}
 		if got != want {

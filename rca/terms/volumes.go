@@ -107,7 +107,7 @@ func (c *Volumes) Unbound() string {
 
 // missing tells which claim may be meant.
 func (f *volumeFacts) missing(c *Volumes, claim string) {
-	if p := Meant(c.Cluster, c.Pod, claim); p != nil && f.says == "" {
+	if p := Resembling(c.Cluster, c.Pod, claim); p != nil && f.says == "" {
 		says, evidence := meantSays(p, c.Pod, claim)
 		f.says, f.evidence = says, append(f.evidence, evidence)
 	}

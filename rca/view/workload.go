@@ -64,8 +64,8 @@ func (w *Cluster) TeamOf(p *corev1.Pod) Team {
 			return admitted
 		}
 	}
-	if service := ServiceOf(p); service != "" { // its revisions make way for each other by their own rules
-		return Team{Kind: "Service.serving.knative.dev", Namespace: p.Namespace, Name: service}
+	if r := RevisionOf(p); r.Service != "" { // its revisions make way for each other by their own rules
+		return Team{Kind: r.Kind, Namespace: p.Namespace, Name: r.Service}
 	}
 	if at := slices.IndexFunc(chain, func(o incident.Ref) bool { return o.Kind == "CronJob" }); at > 0 {
 		return Team(chain[at-1])
@@ -89,25 +89,33 @@ func admittedAs(queued []*unstructured.Unstructured) map[incident.Ref]Team {
 	return out
 }
 
-// Knative numbers the revisions of a service, and each makes its own Deployment (serving,
-// pkg/apis/serving/register.go).
-const (
-	knativeService  = "serving.knative.dev/service"
-	knativeRevision = "serving.knative.dev/revision"
-)
+// Revision is what makes a service's pods of one version, beside that of another until the new one serves: Knative numbers them,
+// and each makes its own Deployment (serving, pkg/apis/serving/register.go); of a RayService each is a RayCluster (kuberay,
+// ray-operator/controllers/ray/utils/constant.go).
+type Revision struct{ Kind, Service, Name string }
 
-// ServiceOf is the Knative service whose pod it is; empty for none.
-func ServiceOf(p *corev1.Pod) string { return p.Labels[knativeService] }
+// RevisionOf is the pod's; zero for none.
+func RevisionOf(p *corev1.Pod) Revision {
+	const ray = "ray.io/originated-from-"
+	switch {
+	case p.Labels["serving.knative.dev/service"] != "":
+		return Revision{"Service.serving.knative.dev", p.Labels["serving.knative.dev/service"], p.Labels["serving.knative.dev/revision"]}
+	case p.Labels[ray+"crd"] == "RayService" && p.Labels["ray.io/cluster"] != "":
+		return Revision{"RayService", p.Labels[ray+"cr-name"], p.Labels["ray.io/cluster"]}
+	}
+	return Revision{}
+}
 
-// FormerRevisions are the pods that run of other revisions of the pod's Knative service: its route
+// FormerRevisions are the pods that run of other revisions of the pod's service: its route
 // stays with them, and so do they, until all that the new revision begins with is ready.
 func (w *Cluster) FormerRevisions(p *corev1.Pod) []*corev1.Pod {
-	if ServiceOf(p) == "" {
+	of := RevisionOf(p)
+	if of.Service == "" {
 		return nil
 	}
 	var out []*corev1.Pod
 	for _, o := range w.State.Pods {
-		if o.Namespace == p.Namespace && o.Spec.NodeName != "" && !Ended(o) && o.DeletionTimestamp == nil && ServiceOf(o) == ServiceOf(p) && o.Labels[knativeRevision] != p.Labels[knativeRevision] {
+		if r := RevisionOf(o); o.Namespace == p.Namespace && o.Spec.NodeName != "" && !Ended(o) && o.DeletionTimestamp == nil && r.Kind == of.Kind && r.Service == of.Service && r.Name != of.Name {
 			out = append(out, o)
 		}
 	}

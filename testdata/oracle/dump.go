@@ -140,7 +140,11 @@ func amount(v any) float64 {
 	if err != nil {
 		return 0
 	}
-	return q.AsApproximateFloat64()
+	is := q.AsApproximateFloat64()
+	if near := thousandths(is); math.Abs(near-is) < 1e-9 {
+		return near // 7990m is 7.99, as a sum of parts is
+	}
+	return is
 }
 
 // thousandths takes from a sum what its parts, which are quantities, cannot have.

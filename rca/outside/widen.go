@@ -1,0 +1,88 @@
+package outside
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/scaling"
+)
+
+// capacityType is by which label Karpenter's machines are spot, on-demand or reserved.
+const capacityType = "karpenter.sh/capacity-type"
+
+// byPlace are the requirements of a NodePool that keep a cloud to few machines, those first that are widened with least change
+// to what the pod gets.
+var byPlace = []string{capacityType, corev1.LabelTopologyZone, corev1.LabelInstanceTypeStable, "karpenter.k8s.aws/instance-family", "eks.amazonaws.com/instance-family", "karpenter.azure.com/sku-family", "karpenter.azure.com/sku-name"}
+
+// fewValues is how many values keep a cloud to few machines.
+const fewValues = 2
+
+// narrowed says what of the first NodePool keeps the cloud to few machines, as what is to be let; empty where nothing does.
+func narrowed(c *edit.Workload) string {
+	g := c.Growth()
+	if !g.Karpenter || len(g.Pools) == 0 {
+		return ""
+	}
+	p := &g.Pools[0]
+	var few []string
+	for _, r := range narrow(p) {
+		few = append(few, r.Key+" "+strings.Join(r.Values, ", "))
+	}
+	if len(few) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("NodePool %s take other machines too: it is kept to %s", p.Name, strings.Join(few, " and "))
+}
+
+// narrow are the requirements of a NodePool that name few machines.
+func narrow(p *scaling.Pool) []corev1.NodeSelectorRequirement {
+	var out []corev1.NodeSelectorRequirement
+	for _, key := range byPlace {
+		for _, r := range p.Requirements {
+			if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) <= fewValues && !(key == capacityType && slices.Contains(r.Values, "on-demand")) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// keptBy are their keys.
+func keptBy(p *scaling.Pool) []string {
+	var out []string
+	for _, r := range narrow(p) {
+		out = append(out, r.Key)
+	}
+	return out
+}
+
+// ofSpotAlone is the NodePool that takes spot machines alone, where what the cloud refuses is spot; nil else.
+func ofSpotAlone(c *edit.Workload) *scaling.Pool {
+	g := c.Growth()
+	if slices.ContainsFunc(g.Codes, func(k scaling.Code) bool { return !k.Spot() }) || c.Pod.Spec.NodeSelector[capacityType] == "spot" {
+		return nil
+	}
+	for i := range g.Pools {
+		for _, r := range g.Pools[i].Requirements {
+			if r.Key == capacityType && r.Operator == corev1.NodeSelectorOpIn && !slices.Contains(r.Values, "on-demand") {
+				return &g.Pools[i]
+			}
+		}
+	}
+	return nil
+}
+
+// onDemandToo lets a NodePool of spot machines alone have others, which another quota is of; they cost more.
+func onDemandToo(c *edit.Workload, p *scaling.Pool) edit.Change {
+	ch := growing(diagnosis.CloudCapacityRefused, fmt.Sprintf("let NodePool %s take on-demand machines beside spot: what is used up is the account's quota of spot ones, and it may take no others", p.Name))
+	ch.Until, ch.Untestable = "an on-demand machine of NodePool "+p.Name+" is a node", ""
+	at := slices.IndexFunc(p.Requirements, func(r corev1.NodeSelectorRequirement) bool { return r.Key == capacityType })
+	ch.Commands = []string{fmt.Sprintf(`kubectl patch nodepool %s --type json -p '[{"op":"test","path":"/spec/template/spec/requirements/%[2]d/key","value":"%[3]s"},{"op":"add","path":"/spec/template/spec/requirements/%[2]d/values/-","value":"on-demand"}]'`, p.Name, at, capacityType),
+		"kubectl get nodeclaims -w", fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}
+	return ch
+}
