@@ -14,7 +14,7 @@ import (
 // stopQueued has Kueue stop a Workload that has what the pod lacks on the node, where the pod's own Workload is of higher
 // priority: Kueue has admitted both, for its quota is more than the nodes have, so it preempts nobody, and pods of the lower one
 // that are evicted are made again beside the one that waits (kueue issue 4782).
-func (c *Bench) stopQueued(n *view.Node, cause diagnosis.CauseID, lack view.Deficits) (edit.Change, bool) {
+func stopQueued(c *Bench, n *view.Node, cause diagnosis.CauseID, lack view.Deficits) (edit.Change, bool) {
 	mine, queued := c.Queue.Priority(c.Cluster.TeamOf(c.Pod))
 	if !queued {
 		return edit.Change{}, false
@@ -23,10 +23,10 @@ func (c *Bench) stopQueued(n *view.Node, cause diagnosis.CauseID, lack view.Defi
 	for _, p := range n.Pods {
 		team := c.Cluster.TraitsOf(p).Team
 		priority, of := c.Queue.Priority(team)
-		if !of || priority >= mine || !c.givesUp(n, team, lack) {
+		if !of || priority >= mine || !givesUp(c, n, team, lack) {
 			continue
 		}
-		l := &lower{team: team, priority: priority, pods: c.Queue.RunningOf(team)}
+		l := &lower{team: team, priority: priority, pods: runningOf(c, team)}
 		if best == nil || l.compare(best) < 0 {
 			best = l
 		}
@@ -54,7 +54,7 @@ func (l *lower) compare(m *lower) int {
 }
 
 // givesUp says whether the node has enough for the pod once a team's pods have left it.
-func (c *Bench) givesUp(n *view.Node, team view.Team, lack view.Deficits) bool {
+func givesUp(c *Bench, n *view.Node, team view.Team, lack view.Deficits) bool {
 	for name, missing := range lack {
 		for _, p := range n.Pods {
 			if c.Cluster.TraitsOf(p).Team == team {
@@ -66,4 +66,15 @@ func (c *Bench) givesUp(n *view.Node, team view.Team, lack view.Deficits) bool {
 		}
 	}
 	return len(lack) > 0
+}
+
+// runningOf are the pods of a team that have a node and have not ended.
+func runningOf(c *Bench, of view.Team) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range c.Cluster.State.Pods {
+		if p.Namespace == of.Namespace && p.Spec.NodeName != "" && !view.Ended(p) && p.DeletionTimestamp == nil && c.Cluster.TeamOf(p) == of {
+			out = append(out, p)
+		}
+	}
+	return out
 }

@@ -40,7 +40,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		for _, ch := range c.release(n, lack) {
 			out = append(out, []edit.Change{ch})
 		}
-		if ch, ok := c.stopQueued(n, root, lack); ok {
+		if ch, ok := stopQueued(c, n, root, lack); ok {
 			out = append(out, []edit.Change{ch})
 		}
 		if victims, _ := c.Cheapest(n, lack); !c.AllIdle(victims) { // all idle where nobody has to leave, or may

@@ -28,7 +28,7 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 		if fix = placedByKueue(c, m.Labels); fix == nil {
 			fix = c.ofFlavor(m.Labels)
 		}
-		if c.ofMutePool(m.Labels) {
+		if ofMutePool(c, m.Labels) {
 			fix = []edit.Change{} // what is wrong is the pool
 		}
 		if fix == nil {
@@ -43,7 +43,7 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 }
 
 // ofMutePool says whether the pod selects, by all that the node lacks, machines of a NodePool that makes none as it is.
-func (c *Bench) ofMutePool(missed []terms.MissedLabel) bool {
+func ofMutePool(c *Bench, missed []terms.MissedLabel) bool {
 	return len(missed) > 0 && !slices.ContainsFunc(missed, func(m terms.MissedLabel) bool {
 		return m.ByName || len(m.Values) != 1 || !c.Growth().Makes(m.Key, m.Values[0])
 	})

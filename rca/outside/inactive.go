@@ -69,7 +69,7 @@ func setUp(c *edit.Workload, q *queues.Broken, ch *edit.Change) {
 func apart(c *edit.Workload, q *queues.Broken, ch *edit.Change, found []string) {
 	var provisioning, others []string
 	for _, name := range found {
-		if c.Queue.CheckedBy(name) == queues.Provisioning {
+		if queues.CheckedBy(c.Queue, name) == queues.Provisioning {
 			provisioning = append(provisioning, name)
 		} else {
 			others = append(others, name)

@@ -87,7 +87,7 @@ func growForAll(c *edit.Workload, by string) []edit.Change {
 	g, more := spare[0], 1
 	for _, n := range c.Cluster.SortedNodes() {
 		if has := n.Allocatable(c.Asks[0].Resource); has > 0 && g.Of(scaling.PoolOf(n.Node)) {
-			more = max(1, int((c.Queue.Missing(c.Asks[0].Resource)+has-1)/has))
+			more = max(1, int((queues.Missing(c.Queue, c.Asks[0].Resource)+has-1)/has))
 			break
 		}
 	}

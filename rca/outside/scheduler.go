@@ -17,7 +17,7 @@ func StartScheduler(c *edit.Workload) []edit.Change {
 	if c.NotGivenToHAMi() {
 		return giveToHAMi(c)
 	}
-	if down := c.Queue.Down(); down != nil {
+	if down := queues.Down(c.Queue); down != nil {
 		return []edit.Change{startAgain(c, down)}
 	}
 	if c.Queue.Grouped() || c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
@@ -40,7 +40,7 @@ func startAgain(c *edit.Workload, down *queues.Runner) edit.Change {
 		log = fmt.Sprintf("kubectl %s logs %s --previous --tail=50  # what it ended with", ref, down.Pod.Name)
 	}
 	ch.Commands = []string{log, fmt.Sprintf("kubectl %s describe pod %s", ref, down.Pod.Name)}
-	if g := c.Queue.Overguaranteed(); g != nil {
+	if g := queues.Overguaranteed(c.Queue); g != nil {
 		ch.Title = fmt.Sprintf("lower the guarantee of Queue %s: %s %s, and all nodes have %s; %s ends where queues are guaranteed more than there is", g.Queue, g.Guarantees.String(), g.Resource, g.Has.String(), down.Ref())
 		ch.Commands = append([]string{"kubectl edit queues.scheduling.volcano.sh " + g.Queue + "  # spec.guarantee.resource: no more than there is, of all queues together"}, ch.Commands...)
 	}

@@ -216,7 +216,7 @@ func (c *Case) kaiBroken() *Broken {
 			}
 			q := missing(resource, kind, "", name, says)
 			if child == "" {
-				c.meant(q)
+				meant(c, q)
 			}
 			return q
 		}
@@ -228,7 +228,7 @@ func (c *Case) kaiBroken() *Broken {
 	if w, told := c.Refused(); told && child != "" && w.reason == "QueueDoesNotExist" {
 		return &Broken{Resource: resource, Name: child, Finding: *view.Found(diagnosis.Likely, "KAI does not take Queue "+child+", though it exists: "+view.Quotable(w.message, 160)+" (has it a parent?)", w.Evidence())}
 	}
-	if o := objectOf(st.Queues.KAI, "", lowest); o != nil && nestedText(o, "spec", "parentQueue") == "" && c.refusedWithoutReason() && !c.runsFrom(lowest) {
+	if o := objectOf(st.Queues.KAI, "", lowest); o != nil && nestedText(o, "spec", "parentQueue") == "" && refusedWithoutReason(c) && !c.runsFrom(lowest) {
 		return &Broken{Resource: resource, Name: lowest, Finding: *view.Found(diagnosis.Likely, "KAI's Queue "+lowest+" has no parent: where queues have departments above them one at the top takes no work, and KAI says no more than that it cannot schedule",
 			diagnosis.Fact(refOf(kind, o), "spec.parentQueue is not set", diagnosis.That("spec.parentQueue", "", diagnosis.Absent, "")))}
 	}
@@ -237,7 +237,7 @@ func (c *Case) kaiBroken() *Broken {
 
 // meant finds a queue that exists in a label of the pod which KAI does not read, as runai/queue of its first versions: its
 // group is then for the default queue.
-func (c *Case) meant(q *Broken) {
+func meant(c *Case, q *Broken) {
 	if c.group() == nil || c.Pod.Labels[kaiQueue] != "" {
 		return
 	}
@@ -256,7 +256,7 @@ const kaiQueue = "kai.scheduler/queue"
 
 // refusedWithoutReason says whether KAI refuses the pod, names neither queue nor node, and the
 // default scheduler's filters would take it.
-func (c *Case) refusedWithoutReason() bool {
+func refusedWithoutReason(c *Case) bool {
 	w, told := c.Refused()
 	return told && c.Fits && (w.message == "Unable to schedule pod" || w.message == "Unable to schedule podgroup")
 }

@@ -71,7 +71,7 @@ const multiKueue = "kueue.x-k8s.io/multikueue"
 const Provisioning = "kueue.x-k8s.io/provisioning-request"
 
 // CheckedBy is the controller of an AdmissionCheck; empty where it was not read.
-func (c *Case) CheckedBy(name string) string {
+func CheckedBy(c *Case, name string) string {
 	check := objectOf(c.Cluster.State.Queues.Checks, "", name)
 	if check == nil {
 		return ""

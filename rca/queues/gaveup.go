@@ -16,7 +16,7 @@ var over = []string{reservationTimeout, "ApplicationRejected"}
 const reservationTimeout = "ResourceReservationTimeout"
 
 // gaveUp is what YuniKorn says of the pod's application, where it has failed pods of the same workload with it.
-func (c *Case) gaveUp() []Word {
+func gaveUp(c *Case) []Word {
 	by := c.SchedulerName()
 	if !strings.Contains(by, "yunikorn") {
 		return nil

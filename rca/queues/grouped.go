@@ -143,7 +143,7 @@ func (c *Case) countedIn(queue string, r corev1.ResourceName) []diagnosis.Eviden
 }
 
 // Missing is how much of a resource the pod's group asks for beyond what is free on all nodes together.
-func (c *Case) Missing(r corev1.ResourceName) int64 {
+func Missing(c *Case, r corev1.ResourceName) int64 {
 	g := c.group()
 	if g == nil {
 		return 0

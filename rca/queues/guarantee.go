@@ -17,7 +17,7 @@ type Overguarantee struct {
 
 // Overguaranteed is the first by name; nil for none. Volcano's scheduler takes what queues are guaranteed off what there is,
 // and ends where too little is left (plugins/proportion, plugins/capacity; volcano issue 4076).
-func (c *Case) Overguaranteed() *Overguarantee {
+func Overguaranteed(c *Case) *Overguarantee {
 	if c.SchedulerName() != "volcano" || c.Cluster.State.Unread["Node"] != "" {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package queues
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/view"
@@ -22,15 +21,4 @@ func (c *Case) Priority(t view.Team) (int64, bool) {
 	}
 	priority, _, err := unstructured.NestedInt64(w.Object, "spec", "priority")
 	return priority, err == nil
-}
-
-// RunningOf are the pods of a team that have a node and have not ended.
-func (c *Case) RunningOf(t view.Team) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, p := range c.Cluster.State.Pods {
-		if p.Namespace == t.Namespace && p.Spec.NodeName != "" && !view.Ended(p) && p.DeletionTimestamp == nil && c.Cluster.TeamOf(p) == t {
-			out = append(out, p)
-		}
-	}
-	return out
 }

@@ -37,7 +37,7 @@ func (r *Runner) evidence() diagnosis.Evidence {
 
 // Down is who would schedule under the pod's schedulerName and does not run; nil where somebody does, where nobody
 // is called so, or where its pods were not read.
-func (c *Case) Down() *Runner {
+func Down(c *Case) *Runner {
 	name := c.SchedulerName()
 	if name == corev1.DefaultSchedulerName || c.Cluster.State.Unread["Pod"] != "" {
 		return nil
@@ -95,7 +95,7 @@ func notReady(d *appsv1.Deployment, pods []*corev1.Pod) *Runner {
 }
 
 // unheard says whether no scheduler has said a word of the pod, or its group.
-func (c *Case) unheard() bool {
+func unheard(c *Case) bool {
 	if len(c.Refusal.Conditions) > 0 {
 		return false
 	}

@@ -30,7 +30,7 @@ func (c *Case) Unanswered() *view.Finding {
 	if st.Live && st.Now.Sub(c.Incident.Since) < schedulerSpeaksWithin || !st.Live && name == corev1.DefaultSchedulerName {
 		return nil
 	}
-	if down := c.Down(); down != nil && c.unheard() {
+	if down := Down(c); down != nil && unheard(c) {
 		return view.Found(diagnosis.Likely, fmt.Sprintf("no scheduler answers to schedulerName %q now: %s", name, down.Says()), c.unspoken("", down.evidence())...)
 	}
 	if c.Spoken(name) {
@@ -56,7 +56,7 @@ func (c *Case) Untaken() *view.Finding {
 		waited < schedulerSpeaksWithin || !c.Spoken(name) {
 		return nil
 	}
-	if !c.unheard() || c.Down() != nil {
+	if !unheard(c) || Down(c) != nil {
 		return nil
 	}
 	return view.Found(diagnosis.Likely, fmt.Sprintf("%s, which places other pods, has said nothing of it in %s", view.Quotable(name, 63), view.Age(waited)),

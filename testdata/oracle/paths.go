@@ -97,7 +97,7 @@ var others = map[string]func(d *Dump, o object, which []string) []any{
 var named = map[string]func(d *Dump, o object, key string) []any{
 	"words":    func(d *Dump, o object, _ string) []any { return d.words(o) },
 	"requests": func(d *Dump, o object, key string) []any { return []any{d.requested(o, key)} },
-	"free":     func(d *Dump, o object, key string) []any { return []any{d.free(o, key)} },
+	"free":     func(d *Dump, o object, key string) []any { return []any{thousandths(d.free(o, key))} },
 	"selects":  (*Dump).selects,
 	"meant":    (*Dump).meant,
 	"missing":  (*Dump).missing,

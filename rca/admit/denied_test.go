@@ -1,0 +1,39 @@
+package admit
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/watcher/incident"
+)
+
+// What GKE Autopilot demands of a pod with GPUs is said by the key of the node selector that it wants or forbids.
+func TestWhatAutopilotDemands(t *testing.T) {
+	const (
+		limits  = "GKE Warden rejected the request because it violates one or more constraints. Violations details: {\"[denied by autogke-gpu-limitation]\":[\"x\"]}"
+		selects = "{\"[denied by autogke-node-affinity-selector-limitation]\":[\"Key 'cloud.google.com/gke-nodepool' is not allowed with node selector\"]}"
+	)
+	const pool = "cloud.google.com/gke-nodepool"
+	for name, tc := range map[string]struct {
+		selector               map[string]string
+		words, demands, change string
+	}{
+		"no model":        {nil, limits, "select the GPU's model by cloud.google.com/gke-accelerator", "nodeSelector: cloud.google.com/gke-accelerator: MODEL, as nvidia-l4"},
+		"a pool":          {map[string]string{pool: "p", "team": "x"}, selects, "do not select by " + pool, "nodeSelector: without " + pool},
+		"both":            {map[string]string{pool: "p"}, limits + selects, "select the GPU's model by cloud.google.com/gke-accelerator, and do not select by " + pool, "nodeSelector: cloud.google.com/gke-accelerator: MODEL, as nvidia-l4; without " + pool},
+		"a model is said": {map[string]string{gkeModel: "nvidia-l4"}, limits, "", "nodeSelector: "},
+		"another policy":  {nil, "container <c> has no cpu limit", "", "nodeSelector: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Wait.Spec.NodeSelector = tc.selector
+			c := w.bench(t, "Deployment")
+			c.Refused.All = []incident.Refusal{{Pod: &corev1.Pod{Spec: w.Wait.Spec}}}
+			demands, change := onAutopilot(c, tc.words)
+			if demands != tc.demands || change != tc.change {
+				t.Errorf("%q, %q; want %q, %q", demands, change, tc.demands, tc.change)
+			}
+		})
+	}
+}
