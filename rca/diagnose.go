@@ -175,7 +175,7 @@ func reachOf(c *causes.Case, a diagnosis.Cause, nodes int) reach {
 	}
 	r := reach{all: len(a.Nodes)}
 	for _, name := range a.Nodes {
-		if len(c.Asks) > 0 && c.Node(name).HasGPUs() {
+		if n := c.Node(name); len(c.Asks) > 0 && (n.HasGPUs() || c.Broken(n) != nil) {
 			r.able++
 		}
 	}

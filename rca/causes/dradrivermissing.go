@@ -21,10 +21,10 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 	}
 	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Driverless() {
-		says, claims := c.unpublished(c.Claims.DriversOf(a))
+		says, claims := unpublished(c, c.Claims.DriversOf(a))
 		for _, driver := range c.Claims.DriversOf(a) {
 			if why := c.Claims.Incomplete[driver]; why != "" {
-				says, claims = "driver "+driver+" has not published all: "+why, c.published(driver)
+				says, claims = "driver "+driver+" has not published all: "+why, published(c, driver)
 			}
 		}
 		if f.Says == "" {
@@ -43,7 +43,7 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 }}
 
 // published claims of how many ResourceSlices those of a driver say that their pool is.
-func (c *Case) published(driver string) []diagnosis.Claim {
+func published(c *Case, driver string) []diagnosis.Claim {
 	var out []diagnosis.Claim
 	for _, s := range c.Cluster.State.ResourceSlices {
 		if s.Spec.Driver == driver {
@@ -55,7 +55,7 @@ func (c *Case) published(driver string) []diagnosis.Claim {
 
 // unpublished says what there is of the drivers that are wanted, of any where none is named: no
 // ResourceSlice, or slices that list no device.
-func (c *Case) unpublished(drivers []string) (says string, claims []diagnosis.Claim) {
+func unpublished(c *Case, drivers []string) (says string, claims []diagnosis.Claim) {
 	var empty []string
 	for _, s := range c.Cluster.State.ResourceSlices {
 		if len(s.Spec.Devices) == 0 && (len(drivers) == 0 || slices.Contains(drivers, s.Spec.Driver)) {

@@ -58,7 +58,7 @@ func (c *Case) WayOut() diagnosis.CauseID {
 		return ""
 	}
 	for _, n := range c.Judged {
-		if !slices.ContainsFunc(n.Blockers, c.never) {
+		if !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return never(c, b) }) {
 			return ""
 		}
 	}
@@ -73,7 +73,7 @@ func (c *Case) CameWithout() diagnosis.CauseID {
 		return ""
 	}
 	for _, n := range c.Judged {
-		if !c.broughtFor(g, n.Name) || c.Node(n.Name).ReadySince().IsZero() {
+		if !broughtFor(c, g, n.Name) || c.Node(n.Name).ReadySince().IsZero() {
 			continue // a node that is not ready brings nothing, whatever its device plugin is like
 		}
 		for _, b := range n.Blockers {
@@ -88,7 +88,7 @@ func (c *Case) CameWithout() diagnosis.CauseID {
 
 // broughtFor says whether a node is the one that was promised: of its NodeClaim, or else one
 // that has come since.
-func (c *Case) broughtFor(g *growth.Growth, node string) bool {
+func broughtFor(c *Case, g *growth.Growth, node string) bool {
 	if g.Claim != nil {
 		return node == g.Claim.Node
 	}
@@ -98,7 +98,7 @@ func (c *Case) broughtFor(g *growth.Growth, node string) bool {
 }
 
 // never says whether a node would refuse the pod as it is also without anybody on it.
-func (c *Case) never(b diagnosis.Blocker) bool {
+func never(c *Case, b diagnosis.Blocker) bool {
 	switch b.Cause {
 	case diagnosis.GPURequestTooLarge, diagnosis.NodeSelectorMismatch, diagnosis.UntoleratedTaint, diagnosis.GPUNotMIGCapable, diagnosis.MIGProfileUnsupported:
 		return true

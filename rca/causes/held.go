@@ -24,7 +24,7 @@ func (c *Case) waitsForHeld() bool {
 	for _, v := range c.Verdict.Nodes {
 		n := c.Node(v.Node)
 		for _, b := range v.Blockers {
-			if _, ok := c.heldShort(n, b); ok {
+			if _, ok := heldShort(c, n, b); ok {
 				return true
 			}
 		}
@@ -34,7 +34,7 @@ func (c *Case) waitsForHeld() bool {
 
 // heldShort is the GPU request that a blocker says is short on a node that has
 // enough of it, some of it held.
-func (c *Case) heldShort(n *view.Node, b whatif.Blocker) (view.Ask, bool) {
+func heldShort(c *Case, n *view.Node, b whatif.Blocker) (view.Ask, bool) {
 	r, ok := view.Insufficient(b)
 	if !ok {
 		return view.Ask{}, false

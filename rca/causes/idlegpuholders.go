@@ -14,7 +14,7 @@ var idleGPUHolders = Rule{ID: diagnosis.IdleGPUHolders, Tell: func(c *Case, n *v
 	if len(c.Cluster.Uses) == 0 {
 		return nil
 	}
-	a, ok := c.heldShort(n, b.Blocker)
+	a, ok := heldShort(c, n, b.Blocker)
 	if !ok {
 		return nil
 	}

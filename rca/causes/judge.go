@@ -31,7 +31,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	}
 	for i, v := range c.Verdict.Nodes {
 		n := c.Cluster.NodeAt(i, v.Node)
-		on, reasons := c.judging(v)
+		on, reasons := judging(c, v)
 		nb := diagnosis.NodeBlockers{Name: v.Node, Blockers: all[len(all) : len(all) : len(all)+len(reasons)]}
 		all = all[:len(all)+len(reasons)]
 		for _, reason := range reasons {

@@ -47,7 +47,7 @@ func noneYet(*view.Cluster) *waiting { return &waiting{} }
 
 // meet has the scheduler's filters judge each of the nodes that the pod is not meant for by one that is. Of pods that are
 // meant for the same nodes the first is asked.
-func (c *Case) meet(ctx context.Context) error {
+func meet(c *Case, ctx context.Context) error {
 	if c.bound || c.Unborn || len(c.Incident.Pods) < 2 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (c *Case) meet(ctx context.Context) error {
 			continue
 		}
 		if met[its.Key] = true; open == nil {
-			open = c.openTo(mine)
+			open = openTo(c, mine)
 		}
 		names := its.Among(open)
 		if len(names) == 0 {
@@ -78,7 +78,7 @@ func (c *Case) meet(ctx context.Context) error {
 }
 
 // openTo are the nodes that a pod is not meant for.
-func (c *Case) openTo(m *terms.Meant) map[string]*view.Node {
+func openTo(c *Case, m *terms.Meant) map[string]*view.Node {
 	c.meant = map[string]fellow{}
 	out := map[string]*view.Node{}
 	for _, n := range c.Cluster.SortedNodes() {
@@ -96,7 +96,7 @@ func (c *Case) IsFellows(node string) bool {
 }
 
 // judging is the case that a node is judged by, with what keeps its pod from there.
-func (c *Case) judging(v whatif.NodeVerdict) (*Case, []whatif.Blocker) {
+func judging(c *Case, v whatif.NodeVerdict) (*Case, []whatif.Blocker) {
 	m, ok := c.meant[v.Node]
 	if !ok {
 		return c, v.Blockers
@@ -129,22 +129,22 @@ func company(p *corev1.Pod) []any {
 
 // unmeant tells of a node that no waiting pod of the incident is for, though each is for some: what one of them asks, and the
 // node is not, says nothing of the others. nil where it is not so.
-func (c *Case) unmeant(n *view.Node) *finding {
+func unmeant(c *Case, n *view.Node) *finding {
 	if made := view.MadeFor(c.Pod); made != "" && (made == n.Name || c.Node(made) == nil) {
 		return nil
-	} else if made == "" && !slices.ContainsFunc(c.Labels.On(n).Labels, c.asksAlone) {
+	} else if made == "" && !slices.ContainsFunc(c.Labels.On(n).Labels, func(l terms.MissedLabel) bool { return asksAlone(c, l) }) {
 		return nil
 	}
 	return &finding{diagnosis.Proven, "no waiting pod of it is meant to go there", []diagnosis.Evidence{
-		diagnosis.Fact(n.Ref(), "no waiting pod of "+c.ownerText()+" is meant for it", c.ofPod(diagnosis.That(diagnosis.Meant, n.Name, diagnosis.Is, "0"))...)}}
+		diagnosis.Fact(n.Ref(), "no waiting pod of "+ownerText(c)+" is meant for it", c.ofPod(diagnosis.That(diagnosis.Meant, n.Name, diagnosis.Is, "0"))...)}}
 }
 
-func (c *Case) ownerText() string {
+func ownerText(c *Case) string {
 	return fmt.Sprintf("%s/%s", c.Incident.Workload.Kind, c.Incident.Workload.Name)
 }
 
 // asksAlone says whether a requirement of the pod is not one of a pod that is meant for another node.
-func (c *Case) asksAlone(l terms.MissedLabel) bool {
+func asksAlone(c *Case, l terms.MissedLabel) bool {
 	if len(c.meant) == 0 {
 		return false
 	}

@@ -30,14 +30,14 @@ func (c *Case) MisnamedResource() *Misnamed {
 	var first corev1.ResourceName
 	others := 0
 	for _, name := range view.SortedNames(c.Wants) {
-		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || stack.Maker(name) != "" || c.anyHas(name) {
+		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || stack.Maker(name) != "" || anyHas(c, name) {
 			continue
 		}
 		if others++; others == 1 {
 			first = name
 		}
 		if m == nil {
-			if near, on := c.nearly(name); near != "" {
+			if near, on := nearly(c, name); near != "" {
 				m = &Misnamed{Resource: name, Near: near, On: on}
 			}
 		}
@@ -52,7 +52,7 @@ func (c *Case) MisnamedResource() *Misnamed {
 }
 
 // anyHas says whether a node has ever had the resource announced.
-func (c *Case) anyHas(name corev1.ResourceName) bool {
+func anyHas(c *Case, name corev1.ResourceName) bool {
 	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
 		_, has := n.Status.Capacity[name]
 		return has
@@ -61,7 +61,7 @@ func (c *Case) anyHas(name corev1.ResourceName) bool {
 
 // nearly is a resource of the same domain that a node offers, one of whose names begins with the
 // other.
-func (c *Case) nearly(name corev1.ResourceName) (near corev1.ResourceName, on string) {
+func nearly(c *Case, name corev1.ResourceName) (near corev1.ResourceName, on string) {
 	domain, _, _ := strings.Cut(string(name), "/")
 	for _, n := range c.Cluster.SortedNodes() {
 		for _, other := range view.SortedNames(n.Status.Allocatable) {

@@ -19,7 +19,7 @@ import (
 // the scheduler keeps them as long as it can and breaks them else
 // (default_preemption.go, SelectVictimsOnNode).
 var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if !c.NeverPreempts() && !c.chosenClass() {
+	if !c.NeverPreempts() && !chosenClass(c) {
 		return nil // it preempts, or nobody has said who is worth more
 	}
 	asked, wanted := c.Wants[b.scarce]
@@ -27,7 +27,7 @@ var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case
 		return nil
 	}
 	own := corev1helpers.PodPriority(c.Pod)
-	lower, below := c.holdersOf(n, b.scarce, func(prio int32) bool { return prio < own })
+	lower, below := holdersOf(c, n, b.scarce, func(prio int32) bool { return prio < own })
 	if c.NeverPreempts() {
 		if !below {
 			return nil
@@ -38,7 +38,7 @@ var preemptionBlocked = Rule{ID: diagnosis.PreemptionBlocked, Tell: func(c *Case
 	if below {
 		return nil // it preempts
 	}
-	equal, enough := c.holdersOf(n, b.scarce, func(prio int32) bool { return prio <= own })
+	equal, enough := holdersOf(c, n, b.scarce, func(prio int32) bool { return prio <= own })
 	if !enough {
 		return nil
 	}
@@ -53,14 +53,14 @@ func (c *Case) NeverPreempts() bool {
 
 // chosenClass says whether the pod's priority is one that somebody gave it, and not
 // the cluster's default.
-func (c *Case) chosenClass() bool {
+func chosenClass(c *Case) bool {
 	class := c.Pod.Spec.PriorityClassName
 	return class != "" && !slices.ContainsFunc(c.Cluster.State.PriorityClasses, view.IsDefaultClass(class))
 }
 
 // holdersOf are the pods of such priorities that hold a resource of a node, and whether
 // there is enough for the pod once they have left.
-func (c *Case) holdersOf(n *view.Node, name corev1.ResourceName, of func(int32) bool) ([]diagnosis.Evidence, bool) {
+func holdersOf(c *Case, n *view.Node, name corev1.ResourceName, of func(int32) bool) ([]diagnosis.Evidence, bool) {
 	left := n.Free(name)
 	var out []diagnosis.Evidence
 	for _, p := range n.Pods {

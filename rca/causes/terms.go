@@ -33,7 +33,7 @@ var (
 		if b.Plugin != "NodeAffinity" && !strings.Contains(b.Reason, "[NodeAffinity]") {
 			return nil
 		}
-		if f := c.unmeant(n); f != nil {
+		if f := unmeant(c, n); f != nil {
 			return f
 		}
 		return found(c.Labels.Tell(n))

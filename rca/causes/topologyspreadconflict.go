@@ -20,7 +20,7 @@ var topologySpreadConflict = Rule{ID: diagnosis.TopologySpreadConflict, Tell: fu
 	evidence := []diagnosis.Evidence{{}}
 	for _, i := range c.Spread.Broken(n) {
 		s := c.Pod.Spec.TopologySpreadConstraints[i]
-		unmet = append(unmet, c.unevenly(s, n)...)
+		unmet = append(unmet, unevenly(c, s, n)...)
 		evidence = append(evidence, diagnosis.Fact(c.podRef(), fmt.Sprintf("spread over %s with at most %d apart; the node has %s=%q", s.TopologyKey, s.MaxSkew, s.TopologyKey, n.Labels[s.TopologyKey]),
 			append(c.ofPod(diagnosis.That("spec.topologySpreadConstraints[topologyKey="+s.TopologyKey+"].maxSkew", "", diagnosis.Is, strconv.Itoa(int(s.MaxSkew)))), n.Labelled(s.TopologyKey)...)...))
 	}
@@ -30,7 +30,7 @@ var topologySpreadConflict = Rule{ID: diagnosis.TopologySpreadConflict, Tell: fu
 
 // unevenly claims how a constraint would be broken on a node: its part would be too full, or it is of
 // none.
-func (c *Case) unevenly(s corev1.TopologySpreadConstraint, n *view.Node) []diagnosis.Claim {
+func unevenly(c *Case, s corev1.TopologySpreadConstraint, n *view.Node) []diagnosis.Claim {
 	if _, has := n.Labels[s.TopologyKey]; !has {
 		return n.Labelled(s.TopologyKey)
 	}

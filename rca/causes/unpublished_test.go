@@ -33,7 +33,7 @@ func TestWhatADriverHasPublished(t *testing.T) {
 			w.pod("w", "", "nvidia.com/gpu", 1)
 			c := w.open(t)
 			c.Cluster.State.ResourceSlices = tc.slices
-			if says, claims := c.unpublished(tc.drivers); says != tc.want || len(claims) != tc.claims {
+			if says, claims := unpublished(c, tc.drivers); says != tc.want || len(claims) != tc.claims {
 				t.Errorf("%q, %v; want %q, %d claims", says, claims, tc.want, tc.claims)
 			}
 		})

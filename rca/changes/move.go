@@ -42,12 +42,12 @@ func (c *Bench) mayLand(n *view.Node, p *corev1.Pod, lack view.Deficits) bool {
 		return false
 	}
 	for name := range lack {
-		if c.Cluster.MostFree(name, n) < n.Contribution(p, name) {
+		if mostFree(c.Cluster, name, n) < n.Contribution(p, name) {
 			return false
 		}
 	}
 	for name, q := range n.Requests[p] {
-		if strings.Contains(string(name), "/") && !q.IsZero() && c.Cluster.MostFree(name, n) < n.Contribution(p, name) {
+		if strings.Contains(string(name), "/") && !q.IsZero() && mostFree(c.Cluster, name, n) < n.Contribution(p, name) {
 			return false
 		}
 	}

@@ -49,8 +49,6 @@ type Cluster struct {
 	// byName are the nodes sorted, and columns what they have of labels, once asked for.
 	byName  []*Node
 	columns map[string]*LabelColumn
-	// roomiest are looked up once for each resource.
-	roomiest map[corev1.ResourceName]roomiest
 	// anyGPUs says whether some node has GPUs, once asked for.
 	anyGPUs *bool
 	// rejected are the pods that kubelets refused, by node, once asked for.
@@ -120,7 +118,7 @@ func New(st *cluster.State) *Cluster {
 	w := &Cluster{State: st, Nodes: make(map[string]*Node, len(st.Nodes)), Budgets: newBudgets(st.PDBs), gangs: map[string][]*corev1.Pod{}, traits: make(map[*corev1.Pod]Traits, len(st.Pods)), admitted: admittedAs(st.QueuedWorkloads),
 		configs: map[*corev1.ConfigMap]map[string]migEntry{}, configMaps: map[string]*corev1.ConfigMap{}, policy: policyConfig(st.ClusterPolicies),
 		generated: map[*placement.Grid]map[string]migEntry{}, named: map[makeup][]NamedLayouts{},
-		classes: map[classKey]*nodeClass{}, columns: map[string]*LabelColumn{}, roomiest: map[corev1.ResourceName]roomiest{}, kept: map[reflect.Type]any{}}
+		classes: map[classKey]*nodeClass{}, columns: map[string]*LabelColumn{}, kept: map[reflect.Type]any{}}
 	for _, cm := range slices.Backward(st.ConfigMaps) { // the first of a name stands
 		w.configMaps[cm.Name] = cm
 	}

@@ -1,19 +1,27 @@
-package view
+package changes
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/view"
 )
 
 // roomiest are the two open nodes that have most free of a resource, in milli-units.
 type roomiest struct {
-	first          *Node
+	first          *view.Node
 	most, mostElse int64
 }
 
-// MostFree is what the roomiest open node, leaving one out, has free of a resource. The
+// room is where most is free of each resource that was asked for.
+type room map[corev1.ResourceName]roomiest
+
+func unasked(*view.Cluster) *room { return &room{} }
+
+// mostFree is what the roomiest open node, leaving one out, has free of a resource. The
 // cluster is searched once.
-func (w *Cluster) MostFree(name corev1.ResourceName, but *Node) int64 {
-	r, known := w.roomiest[name]
+func mostFree(w *view.Cluster, name corev1.ResourceName, but *view.Node) int64 {
+	all := *view.Kept(w, unasked)
+	r, known := all[name]
 	if !known {
 		for _, v := range w.SortedNodes() {
 			if v.Spec.Unschedulable || v.Taken() != "" {
@@ -27,7 +35,7 @@ func (w *Cluster) MostFree(name corev1.ResourceName, but *Node) int64 {
 				r.mostElse = free
 			}
 		}
-		w.roomiest[name] = r
+		all[name] = r
 	}
 	if r.first == but {
 		return r.mostElse
