@@ -58,7 +58,7 @@ func (c *Case) WayOut() diagnosis.CauseID {
 		return ""
 	}
 	for _, n := range c.Judged {
-		if !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return never(c, b) }) {
+		if !slices.ContainsFunc(n.Blockers, never) {
 			return ""
 		}
 	}
@@ -98,7 +98,7 @@ func broughtFor(c *Case, g *growth.Growth, node string) bool {
 }
 
 // never says whether a node would refuse the pod as it is also without anybody on it.
-func never(c *Case, b diagnosis.Blocker) bool {
+func never(b diagnosis.Blocker) bool {
 	switch b.Cause {
 	case diagnosis.GPURequestTooLarge, diagnosis.NodeSelectorMismatch, diagnosis.UntoleratedTaint, diagnosis.GPUNotMIGCapable, diagnosis.MIGProfileUnsupported:
 		return true

@@ -47,7 +47,7 @@ func noneYet(*view.Cluster) *waiting { return &waiting{} }
 
 // meet has the scheduler's filters judge each of the nodes that the pod is not meant for by one that is. Of pods that are
 // meant for the same nodes the first is asked.
-func meet(c *Case, ctx context.Context) error {
+func meet(ctx context.Context, c *Case) error {
 	if c.bound || c.Unborn || len(c.Incident.Pods) < 2 {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (c *Case) Look(ctx context.Context, inventory func() *devices.Inventory, as
 	if c.Verdict, err = c.Cluster.Snapshot.Explain(ctx, c.Pod); err != nil {
 		return fmt.Errorf("run the scheduler's filters: %w", err)
 	}
-	if err := meet(c, ctx); err != nil {
+	if err := meet(ctx, c); err != nil {
 		return fmt.Errorf("run the scheduler's filters for the other pods: %w", err)
 	}
 	c.Queue.Fits = len(c.Verdict.Feasible()) > 0

@@ -15,7 +15,7 @@ func (f *candidate) class() diagnosis.Class {
 	switch v := f.fix.Proof.Verdict; {
 	case v == diagnosis.Waits && f.beside && f.removes == diagnosis.ScalingUp:
 		return diagnosis.StopsNobody
-	case v == diagnosis.Waits && !(f.astray && f.endless()):
+	case v == diagnosis.Waits && (!f.astray || !f.endless()):
 		return diagnosis.WaitsForMore
 	case v == diagnosis.Refuted:
 		return refuted

@@ -56,7 +56,7 @@ func userOn(w *rcatest.World, name, on string, phase corev1.PodPhase, made, hash
 }
 
 // csiPlugin is the DaemonSet that registers a driver, and taints node n.
-func csiPlugin(w *rcatest.World, tolerations ...corev1.Toleration) *appsv1.DaemonSet {
+func csiPlugin(w *rcatest.World, tolerations ...corev1.Toleration) {
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "plugin"}, Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Tolerations: tolerations,
 		Containers: []corev1.Container{{Name: "registrar", Args: []string{"--v=2", "--kubelet-registration-path=/var/lib/kubelet/plugins/d.example/csi.sock"}}}}}}}
 	w.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}, {Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
@@ -64,7 +64,6 @@ func csiPlugin(w *rcatest.World, tolerations ...corev1.Toleration) *appsv1.Daemo
 	for _, of := range [][3]string{{"s", "ReplicaSet", "plugin"}, {"s", "DaemonSet", "another"}, {"t", "DaemonSet", "plugin"}} {
 		w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of[0], Name: of[1] + of[2], OwnerReferences: []metav1.OwnerReference{{Kind: of[1], Name: of[2]}}}, Spec: corev1.PodSpec{NodeName: "n"}})
 	}
-	return d
 }
 
 // What stops a pod on its node is told by the words of who says it, and by the objects that they

@@ -25,7 +25,7 @@ func TestChangesNameTheObjectAndItsField(t *testing.T) {
 	}
 	closed := func(policy, reason, message string) func(*edittest.World) {
 		return func(w *edittest.World) {
-			gated(w, "team")
+			gated(w)
 			add(t, &w.Queues.Local, `{metadata: {namespace: a, name: team}, spec: {clusterQueue: gpus}}`)
 			add(t, &w.Queues.Cluster, fmt.Sprintf(`{metadata: {name: gpus}, spec: {stopPolicy: %q}, status: {conditions: [{type: Active, status: "False", reason: %q, message: %q}]}}`, policy, reason, message))
 			add(t, &w.Queues.Checks, `{metadata: {name: dws}, spec: {controllerName: kueue.x-k8s.io/provisioning-request}}`)
@@ -126,7 +126,7 @@ until node pool l4 has 1 node more
 		"who ends by itself":      {func(w *edittest.World) { w.Pods[len(w.Pods)-1].Spec.RestartPolicy = corev1.RestartPolicyNever }, ""},
 		"an autoscaler":           {func(w *edittest.World) { groups(w, "- name: eks-l4-1\n  health: {maxSize: 1}\n") }, ""},
 		"a pool that has no name": {func(w *edittest.World) { delete(w.Nodes[0].Labels, "eks.amazonaws.com/nodegroup") }, ""},
-		"it is gated":             {func(w *edittest.World) { gated(w, "team") }, ""},
+		"it is gated":             {func(w *edittest.World) { gated(w) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := edittest.New()

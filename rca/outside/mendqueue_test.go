@@ -13,9 +13,9 @@ import (
 )
 
 // gated has Kueue hold the pod, in a LocalQueue of that name.
-func gated(w *edittest.World, queue string) {
+func gated(w *edittest.World) {
 	w.Wait.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}
-	w.Wait.Labels["kueue.x-k8s.io/queue-name"] = queue
+	w.Wait.Labels["kueue.x-k8s.io/queue-name"] = "team"
 }
 
 // workload adds the Workload that Kueue made for the pod, which waits for what Kueue says.
@@ -31,7 +31,7 @@ func TestQueuesAreMended(t *testing.T) {
 	const label = "  kubectl -n a edit deployment/w  # the label or annotation that names its queue\n"
 	run(t, map[string]row{
 		"nothing is wrong": {outside.MendQueue, func(*edittest.World) {}, ""},
-		"one is missing": {outside.MendQueue, func(w *edittest.World) { gated(w, "team") }, `Manual for "QueueMisconfigured", 0 min, by hand, low risk: make queue team, or name one that exists
+		"one is missing": {outside.MendQueue, func(w *edittest.World) { gated(w) }, `Manual for "QueueMisconfigured", 0 min, by hand, low risk: make queue team, or name one that exists
 until queue team exists
   kubectl -n a get localqueues.kueue.x-k8s.io
   kubectl -n a get pod w -o jsonpath='{.metadata.labels}'
@@ -45,7 +45,7 @@ until queue team exists
   kubectl -n a get pod w -o jsonpath='{.metadata.labels}'
 ` + label},
 		"one is stopped": {outside.MendQueue, func(w *edittest.World) {
-			gated(w, "team")
+			gated(w)
 			add(t, &w.Queues.Local, `{metadata: {namespace: a, name: team}, spec: {clusterQueue: gpus, stopPolicy: Hold}}`)
 		}, `Manual for "QueueMisconfigured", 0 min, by hand, low risk: open LocalQueue team again, if who stopped it agrees: its stopPolicy is Hold
 until LocalQueue team admits workloads
@@ -64,7 +64,7 @@ until queue qa admits workloads
 `},
 	})
 	w := edittest.New()
-	gated(w, "team")
+	gated(w)
 	k := w.Case(t, "Deployment")
 	k.Unborn = true
 	if got := outside.MendQueue(edit.New(k))[0].Commands[1]; got != "kubectl -n a get deployment/w -o jsonpath='{.metadata.labels}'" {

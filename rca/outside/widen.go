@@ -44,7 +44,7 @@ func narrow(p *scaling.Pool) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
 	for _, key := range byPlace {
 		for _, r := range p.Requirements {
-			if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) <= fewValues && !(key == capacityType && slices.Contains(r.Values, "on-demand")) {
+			if r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) <= fewValues && (key != capacityType || !slices.Contains(r.Values, "on-demand")) {
 				out = append(out, r)
 			}
 		}
