@@ -27,16 +27,13 @@ func keepToPolicy(c *edit.Workload, ch *edit.Change, describe, webhooks string) 
 	ch.Commands = append(ch.Commands, c.EditByHand("as it says"))
 }
 
-// gkeModel is the label by which GKE's nodes with GPUs say their model.
-const gkeModel = "cloud.google.com/gke-accelerator"
-
 // onAutopilot says what GKE Autopilot demands of a pod with GPUs that it denies, where that is a node selector: the model in place
 // of the pool, which is Google's there (cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus).
 func onAutopilot(c *edit.Workload, words string) (demand, change string) {
 	spec := c.Refused.Next().Spec
 	var parts, edits []string
-	if _, selects := spec.NodeSelector[gkeModel]; strings.Contains(words, "autogke-gpu-limitation") && !selects {
-		parts, edits = append(parts, "select the GPU's model by "+gkeModel), append(edits, gkeModel+": MODEL, as nvidia-l4")
+	if _, selects := spec.NodeSelector[view.LabelGKE]; strings.Contains(words, "autogke-gpu-limitation") && !selects {
+		parts, edits = append(parts, "select the GPU's model by "+view.LabelGKE), append(edits, view.LabelGKE+": MODEL, as nvidia-l4")
 	}
 	if strings.Contains(words, "autogke-node-affinity-selector-limitation") {
 		for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -22,7 +23,7 @@ func TestWhatAutopilotDemands(t *testing.T) {
 		"no model":        {nil, limits, "select the GPU's model by cloud.google.com/gke-accelerator", "nodeSelector: cloud.google.com/gke-accelerator: MODEL, as nvidia-l4"},
 		"a pool":          {map[string]string{pool: "p", "team": "x"}, selects, "do not select by " + pool, "nodeSelector: without " + pool},
 		"both":            {map[string]string{pool: "p"}, limits + selects, "select the GPU's model by cloud.google.com/gke-accelerator, and do not select by " + pool, "nodeSelector: cloud.google.com/gke-accelerator: MODEL, as nvidia-l4; without " + pool},
-		"a model is said": {map[string]string{gkeModel: "nvidia-l4"}, limits, "", "nodeSelector: "},
+		"a model is said": {map[string]string{view.LabelGKE: "nvidia-l4"}, limits, "", "nodeSelector: "},
 		"another policy":  {nil, "container <c> has no cpu limit", "", "nodeSelector: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,11 +41,9 @@ type Case struct {
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// Unstarted are the pods of it that have their node and are not begun there, as
-	// incident.WithKubelet completes them; bound: Pod is one of them. Unprepared are those of them
-	// whose devices the kubelet cannot prepare.
-	Unstarted  []*corev1.Pod
-	Unprepared []*corev1.Pod
-	bound      bool
+	// incident.WithKubelet completes them; bound: Pod is one of them.
+	Unstarted []*corev1.Pod
+	bound     bool
 	// Own are the causes that are the pod's own; Everywhere are those of them that keep
 	// it from every node.
 	Own        []PodRule

@@ -20,7 +20,7 @@ var (
 	// draPrepareFailed is of pods that have a node: of a workload that has also pods without
 	// one, this keeps those from none.
 	draPrepareFailed = PodRule{ID: diagnosis.DRAPrepareFailed, bound: true, Tell: func(c *Case) *finding {
-		return found(kubelet.Prepared(c.Cluster, c.Unprepared))
+		return found(kubelet.Prepared(c.Cluster, kubelet.Unprepared(c.Unstarted)))
 	}}
 )
 

@@ -35,7 +35,7 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 		on = pod.Spec.NodeName
 	}
 	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{}, entitled: map[diagnosis.CauseID]string{},
-		Refused: refused, Unborn: unborn, Unstarted: unstarted, Unprepared: kubelet.Unprepared(unstarted), bound: slices.Contains(unstarted, pod)}
+		Refused: refused, Unborn: unborn, Unstarted: unstarted, bound: slices.Contains(unstarted, pod)}
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())
 	c.Spread = terms.SpreadOf(c.Subject(), c.Labels)

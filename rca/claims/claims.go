@@ -284,8 +284,9 @@ func LookAtMissing(c *edit.Workload) []edit.Change {
 // LookAtPreparation is for the pod that has its node, where the driver cannot prepare the
 // devices.
 func LookAtPreparation(c *edit.Workload) []edit.Change {
-	p := c.Unprepared[0]
-	if version := kubelet.Unserved(c.Cluster, c.Unprepared); version != "" {
+	unprepared := kubelet.Unprepared(c.Unstarted)
+	p := unprepared[0]
+	if version := kubelet.Unserved(c.Cluster, unprepared); version != "" {
 		ch := edit.LookAt(diagnosis.DRAPrepareFailed, "bring the kubelet of "+p.Spec.NodeName+" ("+version+") to the API server's version", "which versions the API server serves is in no object",
 			"kubectl version",
 			"kubectl get --raw /apis/resource.k8s.io  # the versions that it serves: a kubelet before v1.34 asks for v1beta1",
@@ -295,7 +296,7 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // who runs there leaves for it
 		return []edit.Change{ch}
 	}
-	if h := kubelet.Hindered(c.Cluster, c.Unprepared); h != nil {
+	if h := kubelet.Hindered(c.Cluster, unprepared); h != nil {
 		ch := edit.LookAt(diagnosis.DRAPrepareFailed, h.Title, h.Unproven, h.Commands...)
 		ch.Risk, ch.StopsUnknown, ch.Minutes = h.Risk, h.StopsUnknown, h.Minutes
 		return []edit.Change{ch}

@@ -38,7 +38,7 @@ func TestWhoPreparesDevices(t *testing.T) {
 	} {
 		w := world(tc.message)
 		k := w.Case(t, "Pod")
-		k.Unprepared = []*corev1.Pod{w.Wait}
+		k.Unstarted = []*corev1.Pod{w.Wait}
 		got := LookAtPreparation(edit.New(k))
 		if len(got) != 1 || edittest.Told(got[0]) != tc.want || len(got[0].Commands) != tc.commands || got[0].StopsUnknown != tc.stops || got[0].Cause != diagnosis.DRAPrepareFailed {
 			t.Errorf("%s: %+v", name, got)

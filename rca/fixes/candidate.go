@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -137,11 +138,20 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 	f.removes = set[slices.IndexFunc(set, func(ch edit.Change) bool { return ch.Kind == kind })].Cause
 	f.failures = c.failures(f.removes, kind)
 	if cost == nil {
-		all := c.CostOf(slices.Concat(f.victims, f.restarts))
+		all := c.CostOf(append(slices.Clone(f.victims), losing(f.restarts)...))
 		cost = &all
 	}
 	f.cost = *cost
 	f.held = c.heldOn(f)
+}
+
+// losing are those of the pods that lose something when they are made again: a DaemonSet's that holds no GPU, as a device
+// plugin or a volume driver does not, is back on its node at once. It is told that it stops, and makes no fix dearer.
+func losing(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
+		o := metav1.GetControllerOfNoCopy(p)
+		return o != nil && o.Kind == "DaemonSet" && !view.HoldsGPU(view.PodRequests(p))
+	})
 }
 
 // touched are the nodes that a fix changes: the one it is about, else those that its

@@ -71,44 +71,13 @@ func (c *Workload) Deadlock() *view.Finding {
 		return nil // those that hold it are whole, and work
 	}
 	stuck := c.stuckToo(s, of)
-	others, leave := map[incident.Ref]bool{}, false
-	var room, without, total int64
-	var evidence []diagnosis.Evidence
-	for _, v := range c.Verdict.Nodes {
-		n := c.Cluster.Nodes[v.Node]
-		if forbidden(v) || s.of(n.Status.Allocatable) == 0 {
-			continue
-		}
-		has := s.of(n.Status.Allocatable)
-		total += has
-		left := has
-		for _, p := range n.Pods {
-			held := s.of(n.Requests[p])
-			switch {
-			case held == 0:
-			case slices.Contains(mine, p):
-				left -= held
-			case s.stays(p, stuck):
-				left -= held
-				if by, is := stuck[p]; is {
-					others[by], c.Stuck = true, append(c.Stuck, p)
-				}
-			default:
-				leave = true
-			}
-		}
-		if s.host {
-			q := n.Status.Allocatable[s.name]
-			evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("allocatable %s=%s", s.name, q.String()), diagnosis.That(diagnosis.Allocatable, string(s.name), diagnosis.Is, q.String())))
-		}
-		room += max(0, left) / s.count
-		without += has / s.count
-	}
+	r := c.roomOf(s, mine, stuck)
+	evidence := r.evidence
 	wait := int64(max(1, c.Incident.Waiting))
 	if of != c.Incident.Workload { // others of the incident are none of its members
 		wait = int64(max(1, c.Cluster.Waiting(of)))
 	}
-	if without == 0 || room >= wait || room > 0 && leave {
+	if r.without == 0 || r.left >= wait || r.left > 0 && r.leave {
 		return nil // no node is large enough; or there is room for all once others leave
 	}
 	var held, old int64
@@ -121,13 +90,13 @@ func (c *Workload) Deadlock() *view.Finding {
 		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("runs on %s, holds %s %s", p.Spec.NodeName, q.String(), s.name), append(view.Holding(p, s.name, q.String()), view.InGroup(p)...)...))
 	}
 	all := append(slices.Clone(mine), c.Cluster.WaitingOf(of)...)
-	counted := slices.Concat(c.keeps(), c.asks(s.name), c.mayUse(s, total), c.together(mine, s), c.together(all, s))
+	counted := slices.Concat(c.keeps(), c.asks(s.name), c.mayUse(s, r.total), c.together(mine, s), c.together(all, s))
 	evidence = append(evidence, diagnosis.Fact(c.Ref(), fmt.Sprintf("waits for %s %s", s.amount(s.count), s.name), counted...))
 	if c.Cluster.State.Unread["Pod"] != "" {
 		certainty = diagnosis.Likely
 	}
 	if c.roller().Kind == "Deployment" {
-		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: %s of %s %s", c.keepsSays(), s.amount(held), s.amount(total), s.name), evidence...)
+		return view.Found(certainty, fmt.Sprintf("its rollout makes a new pod before it stops an old one (%s), and its old pods hold what the new one waits for: %s of %s %s", c.keepsSays(), s.amount(held), s.amount(r.total), s.name), evidence...)
 	}
 	if old > 0 {
 		return view.Found(certainty, fmt.Sprintf("its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: %s %s", s.amount(old), s.name), evidence...)
@@ -135,10 +104,55 @@ func (c *Workload) Deadlock() *view.Finding {
 	if len(halves) > 0 {
 		return view.Found(certainty, halvesSay(halves, s.name), evidence...)
 	}
-	if len(others) > 0 {
-		return view.Found(diagnosis.Likely, s.together(of, others), evidence...)
+	if len(r.others) > 0 {
+		return view.Found(diagnosis.Likely, s.together(of, r.others), evidence...)
 	}
-	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %s %s together, the nodes that they may use have %s, and no member ends before all run", s.amount(held+wait*s.count), s.name, s.amount(total)), evidence...)
+	return view.Found(certainty, fmt.Sprintf("its own workload holds what it waits for: all members ask for %s %s together, the nodes that they may use have %s, and no member ends before all run", s.amount(held+wait*s.count), s.name, s.amount(r.total)), evidence...)
+}
+
+// room is what the nodes that the pods may use have of what is scarce.
+type room struct {
+	left, without int64 // for so many pods: beside who stays, and were nobody there
+	total         int64
+	leave         bool                  // somebody who holds of it ends by himself
+	others        map[incident.Ref]bool // workloads whose pods are stuck, and hold of it
+	evidence      []diagnosis.Evidence
+}
+
+// roomOf counts it, and notes whose pods are stuck on it.
+func (c *Workload) roomOf(s *scarce, mine []*corev1.Pod, stuck map[*corev1.Pod]incident.Ref) room {
+	r := room{others: map[incident.Ref]bool{}}
+	for _, v := range c.Verdict.Nodes {
+		n := c.Cluster.Nodes[v.Node]
+		if forbidden(v) || s.of(n.Status.Allocatable) == 0 {
+			continue
+		}
+		has := s.of(n.Status.Allocatable)
+		r.total += has
+		left := has
+		for _, p := range n.Pods {
+			held := s.of(n.Requests[p])
+			switch {
+			case held == 0:
+			case slices.Contains(mine, p):
+				left -= held
+			case s.stays(p, stuck):
+				left -= held
+				if by, is := stuck[p]; is {
+					r.others[by], c.Stuck = true, append(c.Stuck, p)
+				}
+			default:
+				r.leave = true
+			}
+		}
+		if s.host {
+			q := n.Status.Allocatable[s.name]
+			r.evidence = append(r.evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("allocatable %s=%s", s.name, q.String()), diagnosis.That(diagnosis.Allocatable, string(s.name), diagnosis.Is, q.String())))
+		}
+		r.left += max(0, left) / s.count
+		r.without += has / s.count
+	}
+	return r
 }
 
 // roller is what replaces the workload's pods by new ones: a Deployment or DaemonSet, though an operator's object may own it; else

@@ -1,15 +1,18 @@
 package kubelet
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 var (
@@ -57,31 +60,57 @@ func (s stopped) elsewhere(volume string) *Stop {
 		stop.Commands = []string{look, "# where that node is gone or shut down: kubectl taint node NODE node.kubernetes.io/out-of-service=nodeshutdown:NoExecute  # its volumes are detached at once; without, after 6 minutes"}
 		return stop
 	}
-	holder := users[0]
-	stop.Drained = users[:1]
-	stop.Says = strings.Replace(stop.Says, "to another,", "to "+holder.Spec.NodeName+", where "+holder.Namespace+"/"+holder.Name+" uses it,", 1)
-	stop.Evidence = append(stop.Evidence, diagnosis.Fact(view.PodRef(holder), "uses PersistentVolumeClaim "+claim.Name+" on "+holder.Spec.NodeName, diagnosis.That("spec.nodeName", "", diagnosis.Is, holder.Spec.NodeName), diagnosis.That("spec.volumes", "", diagnosis.Contains, claim.Name)),
-		diagnosis.Fact(view.ObjectRef("PersistentVolumeClaim", claim.Namespace, claim.Name), "is of volume "+volume, diagnosis.That("spec.volumeName", "", diagnosis.Is, volume)))
-	stop.Title = fmt.Sprintf("end %s/%s on %s, which has %s, or give the pod one of its own", holder.Namespace, holder.Name, holder.Spec.NodeName, what)
-	stop.Commands = []string{look, fmt.Sprintf("kubectl -n %s delete pod %s  # its volume is detached once it has ended", holder.Namespace, holder.Name)}
-	if sameOwner(holder, s.pod) {
-		stop.Title += ": a rollout that begins the new pod first never ends with such a volume"
-		stop.Commands = append(stop.Commands, "# for the next rollout, in the Deployment: spec.strategy {type: Recreate}")
+	on := users[0].Spec.NodeName
+	stop.Says = strings.Replace(stop.Says, "to another,", "to "+on+", where "+usedBy(users)+" it,", 1)
+	for _, p := range users {
+		stop.Evidence = append(stop.Evidence, diagnosis.Fact(view.PodRef(p), "uses PersistentVolumeClaim "+claim.Name+" on "+on, diagnosis.That("spec.nodeName", "", diagnosis.Is, on), diagnosis.That("spec.volumes", "", diagnosis.Contains, claim.Name)))
 	}
+	stop.Evidence = append(stop.Evidence, diagnosis.Fact(view.ObjectRef("PersistentVolumeClaim", claim.Namespace, claim.Name), "is of volume "+volume, diagnosis.That("spec.volumeName", "", diagnosis.Is, volume)))
+	r, _ := incident.Roller(s.pod, s.w.State.Owner)
+	ofSame := func(p *corev1.Pod) bool { of, _ := incident.Roller(p, s.w.State.Owner); return of == r }
+	if r.Kind == "Deployment" && slices.ContainsFunc(users, ofSame) {
+		s.oldFirst(stop, r, what)
+	} else {
+		s.stopUsers(stop, users, what)
+	}
+	stop.Commands = append([]string{look}, stop.Commands...)
 	return stop
 }
 
-// sameOwner: a ReplicaSet and its successor are named after the Deployment that made both.
-func sameOwner(a, b *corev1.Pod) bool {
-	name := func(p *corev1.Pod) string {
-		for _, o := range p.OwnerReferences {
-			if o.Controller != nil && *o.Controller {
-				return o.Kind + "/" + strings.TrimSuffix(o.Name, "-"+p.Labels["pod-template-hash"])
-			}
+// oldFirst is for the rollout that makes the new pod on another node while the old one has the volume: neither ends. To
+// delete the old one does not help, for its ReplicaSet makes it again.
+func (s stopped) oldFirst(stop *Stop, r incident.Ref, what string) {
+	name := "deployment/" + r.Name
+	stop.Title = fmt.Sprintf("have the rollout of %s stop its old pods before it makes new ones (strategy Recreate): they have %s", name, what)
+	stop.Commands = []string{fmt.Sprintf(`kubectl -n %s patch %s --type=merge -p '{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}'  # nothing serves until the new pod runs`, r.Namespace, name)}
+	stop.Drained = slices.DeleteFunc(s.w.Running(r), func(p *corev1.Pod) bool { return p.Labels[template] == s.pod.Labels[template] })
+}
+
+// template is the label by which pods of a Deployment tell from which of its templates they are.
+const template = appsv1.DefaultDeploymentUniqueLabelKey
+
+// stopUsers is for others who have the volume: what makes a pod makes it again, and that is stopped.
+func (s stopped) stopUsers(stop *Stop, users []*corev1.Pod, what string) {
+	stop.Title = fmt.Sprintf("stop %s on %s, for %s, or give the pod one of its own", view.PodList(users), users[0].Spec.NodeName, what)
+	done := map[incident.Ref]bool{}
+	for _, p := range users {
+		r := incident.Topmost(p, s.w.State.Owner)
+		if done[r] {
+			continue
 		}
-		return p.Name
+		done[r] = true
+		switch r.Kind {
+		case "Deployment", "StatefulSet", "ReplicaSet":
+			stop.Commands = append(stop.Commands, fmt.Sprintf("kubectl -n %s scale %s/%s --replicas=0  # all its pods stop; the volume is detached once they have ended", r.Namespace, strings.ToLower(r.Kind), r.Name))
+			stop.Drained = append(stop.Drained, s.w.Running(r)...)
+		case "Pod":
+			stop.Commands = append(stop.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # nobody makes it again; the volume is detached once it has ended", p.Namespace, p.Name))
+			stop.Drained = append(stop.Drained, p)
+		default:
+			stop.Commands = append(stop.Commands, fmt.Sprintf("kubectl -n %s get %s %s -o yaml  # it makes its pods again: stop it, or suspend it", r.Namespace, strings.ToLower(r.Kind), r.Name))
+			stop.Drained = append(stop.Drained, s.w.Running(r)...)
+		}
 	}
-	return a.Namespace == b.Namespace && name(a) == name(b)
 }
 
 // claimOf is the claim of the pod that has a volume; nil where none has, or they were not read.
@@ -94,7 +123,7 @@ func (s stopped) claimOf(volume string) *corev1.PersistentVolumeClaim {
 	return nil
 }
 
-// users are the other pods with a node that have not ended and use a claim, by name.
+// users are the other pods on the first node, by its name, where some that have not ended use a claim.
 func (s stopped) users(claim *corev1.PersistentVolumeClaim) []*corev1.Pod {
 	if claim == nil {
 		return nil
@@ -105,8 +134,18 @@ func (s stopped) users(claim *corev1.PersistentVolumeClaim) []*corev1.Pod {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	slices.SortFunc(out, func(a, b *corev1.Pod) int {
+		return cmp.Or(strings.Compare(a.Spec.NodeName, b.Spec.NodeName), strings.Compare(a.Name, b.Name))
+	})
+	return slices.DeleteFunc(out, func(p *corev1.Pod) bool { return p.Spec.NodeName != out[0].Spec.NodeName })
+}
+
+// usedBy says who uses something, as far as before what it is.
+func usedBy(pods []*corev1.Pod) string {
+	if len(pods) == 1 {
+		return view.PodList(pods) + " uses"
+	}
+	return view.PodList(pods) + " use"
 }
 
 func uses(p *corev1.Pod, claim string) bool {

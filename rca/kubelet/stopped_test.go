@@ -61,9 +61,11 @@ func csiPlugin(w *rcatest.World, tolerations ...corev1.Toleration) {
 		Containers: []corev1.Container{{Name: "registrar", Args: []string{"--v=2", "--kubelet-registration-path=/var/lib/kubelet/plugins/d.example/csi.sock"}}}}}}}
 	w.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}, {Key: "soft", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}
 	w.DaemonSets = append(w.DaemonSets, d)
+	yes := true
 	for _, of := range [][3]string{{"s", "ReplicaSet", "plugin"}, {"s", "DaemonSet", "another"}, {"t", "DaemonSet", "plugin"}} {
-		w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of[0], Name: of[1] + of[2], OwnerReferences: []metav1.OwnerReference{{Kind: of[1], Name: of[2]}}}, Spec: corev1.PodSpec{NodeName: "n"}})
+		w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of[0], Name: of[1] + of[2], OwnerReferences: []metav1.OwnerReference{{Kind: of[1], Name: of[2], Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "n"}})
 	}
+	w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "elsewhere", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "plugin", Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "o"}})
 }
 
 // What stops a pod on its node is told by the words of who says it, and by the objects that they
@@ -93,6 +95,7 @@ func TestStopOf(t *testing.T) {
 	user := func(name, on string, phase corev1.PodPhase) func(*rcatest.World) {
 		return func(w *rcatest.World) { userOn(w, name, on, phase, "serve", "1") }
 	}
+	whoStops := map[string]string{"used on another": "old", "used by its predecessor": "old", "several use it": "old2 old1 other", "a pod of nobody's": "mine", "by a Job": "run", "its driver is kept off": "elsewhere", "and tolerates others": "elsewhere", "its driver is there": "plugin-x"}
 	for name, c := range map[string]struct {
 		reason, says string
 		edit         func(*rcatest.World)
@@ -109,12 +112,18 @@ func TestStopOf(t *testing.T) {
 		"NVIDIA's runtime":            {incident.FailedRun, "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8", nil, `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime fails on n | mend NVIDIA's container runtime on n`, ""},
 		"another container's trouble": {incident.FailedContainer, "no such user", nil, `Unknown Manual: it has its node: the kubelet of n cannot begin its container | see on n why the kubelet cannot begin its container: no such user`, "c: CreateContainerError: no such user"},
 		"attached to a node":          {incident.FailedAttach, multi, with(), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, "out-of-service"},
-		"used on another":             {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | end a/old on m, which has volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "delete pod old"},
+		"used on another":             {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | stop a/old on m, for volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "scale replicaset/serve-1 --replicas=0"},
 		"used by its predecessor": {incident.FailedAttach, multi, with(func(w *rcatest.World) {
 			yes := true
 			no := false
 			w.Wait.Labels, w.Wait.OwnerReferences = map[string]string{"pod-template-hash": "2"}, []metav1.OwnerReference{{Kind: "Set", Name: "y", Controller: &no}, {Kind: "ReplicaSet", Name: "serve-2", Controller: &yes}}
-		}, user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | end a/old on m, which has volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own: a rollout that begins the new pod first never ends with such a volume`, "type: Recreate"},
+			for _, name := range []string{"serve-1", "serve-2"} {
+				w.ReplicaSets = append(w.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "serve", Controller: &yes}}}})
+			}
+		}, user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | have the rollout of deployment/serve stop its old pods before it makes new ones (strategy Recreate): they have volume pv-1 of PersistentVolumeClaim model`, `"type":"Recreate"`},
+		"several use it":          {incident.FailedAttach, multi, with(user("old2", "m", corev1.PodRunning), user("old1", "m", corev1.PodRunning), user("other", "o", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where 2 pods (a/old1, …) use it, as it may be to one at a time | stop 2 pods (a/old1, …) on m, for volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "scale replicaset/serve-1 --replicas=0"},
+		"a pod of nobody's":       {incident.FailedAttach, multi, with(user("mine", "m", corev1.PodRunning), func(w *rcatest.World) { w.Pods[len(w.Pods)-1].OwnerReferences = nil }), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/mine uses it, as it may be to one at a time | stop a/mine on m, for volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "delete pod mine"},
+		"by a Job":                {incident.FailedAttach, multi, with(user("run", "m", corev1.PodRunning), func(w *rcatest.World) { w.Pods[len(w.Pods)-1].OwnerReferences[1].Kind = "Job" }), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/run uses it, as it may be to one at a time | stop a/run on m, for volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "get job serve-1 -o yaml"},
 		"who used it has ended":   {incident.FailedAttach, multi, with(user("old", "m", corev1.PodSucceeded)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, ""},
 		"who uses it is here too": {incident.FailedAttach, multi, with(user("old", "n", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, ""},
 		"claims not read":         {incident.FailedAttach, multi, nil, `VolumeConflict Manual: it has its node n, and volume pv-1 is attached to another, as it may be to one at a time | have the node that has volume pv-1 give it back`, ""},
@@ -122,14 +131,15 @@ func TestStopOf(t *testing.T) {
 		"no Secret":               {incident.FailedMount, `MountVolume.SetUp failed for volume "key" : references non-optional: secrets "token" not found`, nil, `VolumeConflict Manual: it has its node, and its volume key is made from Secret token, which is not there | make Secret token in namespace a, which volume key of the pod names`, "get secrets"},
 		"another mount":           {incident.FailedMount, `MountVolume.SetUp failed for volume "nfs" : exit status 32`, nil, `VolumeConflict Manual: it has its node, and the kubelet of n cannot mount its volumes | see why n cannot mount the pod's volume: MountVolume.SetUp failed for volume "nfs" : exit status 32`, "describe pod w"},
 		"no driver":               {incident.FailedMount, away, nil, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | have the node plugin of d.example run on n`, "get daemonsets -A"},
-		"its driver is kept off":  {incident.FailedMount, away, func(w *rcatest.World) { csiPlugin(w) }, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n: DaemonSet s/plugin does not tolerate its taint gpu=yes:NoSchedule | have DaemonSet s/plugin, the node plugin of d.example, tolerate gpu=yes:NoSchedule of n`, `"path":"/spec/template/spec/tolerations","value":[{"key":"gpu"`},
+		"its driver is kept off":  {incident.FailedMount, away, func(w *rcatest.World) { csiPlugin(w) }, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n: DaemonSet s/plugin has no pod there: it does not tolerate taint gpu=yes:NoSchedule | have s/plugin tolerate gpu=yes:NoSchedule: it is the node plugin of d.example`, `"tolerations":[{"key":"gpu"`},
 		"and tolerates others": {incident.FailedMount, away, func(w *rcatest.World) {
 			csiPlugin(w, corev1.Toleration{Key: "other", Operator: corev1.TolerationOpExists})
-		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n: DaemonSet s/plugin does not tolerate its taint gpu=yes:NoSchedule | have DaemonSet s/plugin, the node plugin of d.example, tolerate gpu=yes:NoSchedule of n`, `"path":"/spec/template/spec/tolerations/-","value":{"key":"gpu"`},
-		"its driver tolerates all": {incident.FailedMount, away, func(w *rcatest.World) { csiPlugin(w, corev1.Toleration{Operator: corev1.TolerationOpExists}) }, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | see why s/plugin, the node plugin of d.example, is not registered on n`, "its nodeSelector and affinity"},
+		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n: DaemonSet s/plugin has no pod there: it does not tolerate taint gpu=yes:NoSchedule | have s/plugin tolerate gpu=yes:NoSchedule: it is the node plugin of d.example`, `"tolerations":[{"key":"other","operator":"Exists"},{"key":"gpu"`},
+		"its driver tolerates all": {incident.FailedMount, away, func(w *rcatest.World) { csiPlugin(w, corev1.Toleration{Operator: corev1.TolerationOpExists}) }, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | see why s/plugin, the node plugin of d.example, is not registered on n`, "is its pod refused?"},
 		"its driver is there": {incident.FailedMount, away, func(w *rcatest.World) {
 			csiPlugin(w)
-			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "plugin-x", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "plugin"}}}, Spec: corev1.PodSpec{NodeName: "n"}})
+			yes := true
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "plugin-x", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "plugin", Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "n"}})
 		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | see why s/plugin, the node plugin of d.example, is not registered on n`, "logs plugin-x"},
 		"others register here": {incident.FailedMount, away, func(w *rcatest.World) {
 			w.CSINodes = append(w.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "e.example"}}}})
@@ -147,6 +157,13 @@ func TestStopOf(t *testing.T) {
 				says, quote, _ := strings.Cut(s.Says, "; it said: ")
 				got = fmt.Sprintf("%s %s: %s | %s", s.Cause, s.Kind, says, s.Title)
 				all = strings.Join(s.Commands, "\n") + fmt.Sprint(s.Evidence)
+				var stops []string
+				for _, p := range s.Drained {
+					stops = append(stops, p.Name)
+				}
+				if got := strings.Join(stops, " "); got != whoStops[name] {
+					t.Errorf("%q stop, want %q", got, whoStops[name])
+				}
 				if quote == "" || s.Unproven == "" || s.Words == "" || len(s.Words) > 35 || s.Certainty != "proven" {
 					t.Errorf("quote %q, unproven %q, headline %q, %s", quote, s.Unproven, s.Words, s.Certainty)
 				}

@@ -34,7 +34,7 @@ func UnswitchedOn(c *view.Cluster, n *view.Node) *Unswitched {
 
 // guestLabels say that a node is a virtual machine: node feature discovery by the processor's own flag,
 // of GKE's and AKS' nodes it is known.
-var guestLabels = []string{"feature.node.kubernetes.io/cpu-cpuid.HYPERVISOR", "cloud.google.com/gke-accelerator", "kubernetes.azure.com/agentpool"}
+var guestLabels = []string{"feature.node.kubernetes.io/cpu-cpuid.HYPERVISOR", view.LabelGKE, "kubernetes.azure.com/agentpool"}
 
 // guestBy is the label by which a node is a virtual machine; empty where none says so.
 func guestBy(n *view.Node) string {

@@ -68,7 +68,7 @@ func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bo
 			out = append(out, ch)
 			continue
 		}
-		ch := edit.Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true}
+		ch := edit.Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true, Drained: m.Stops, StopsUnknown: m.StopsUnknown}
 		if m.Kind == diagnosis.RebootNode {
 			ch.Drained = drained(n)
 		}

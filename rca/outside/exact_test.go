@@ -99,8 +99,8 @@ until ClusterQueue gpus admits workloads
 			w.Wait.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/1 nodes are available: 1 node(s) missing Device."}}
 			w.DaemonSets = append(w.DaemonSets, &appsv1.DaemonSet{})
 			w.DaemonSets[0].Namespace, w.DaemonSets[0].Name = "koord", "koordlet"
-		}, `Manual for "SchedulerRefused", 0 min, by hand, none risk: have DaemonSet koord/koordlet run on n: without its report koord-scheduler takes the node for one without devices; it does not tolerate team=x:NoSchedule (koord-scheduler decides by its own rules, which are not run here)
-  kubectl -n koord patch daemonset koordlet --type merge -p '{"spec":{"template":{"spec":{"tolerations":[{"key":"team","operator":"Exists","effect":"NoSchedule"}]}}}}'
+		}, `Manual for "SchedulerRefused", 0 min, by hand, none risk: have DaemonSet koord/koordlet run on n: without its report koord-scheduler takes the node for one without devices; it does not tolerate taint team=x:NoSchedule (koord-scheduler decides by its own rules, which are not run here)
+  kubectl -n koord patch daemonset koordlet --type=merge -p '{"spec":{"template":{"spec":{"tolerations":[{"key":"team","operator":"Equal","value":"x","effect":"NoSchedule"}]}}}}'
   kubectl -n koord get pods -o wide | grep koordlet
   kubectl get devices.scheduling.koordinator.sh n
 Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule koord-scheduler refuses it (koord-scheduler decides by its own rules, which are not run here)

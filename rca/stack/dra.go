@@ -30,7 +30,7 @@ const draInit = "init-container"
 
 // driverRoot is where a node has its driver, with what that goes by.
 func driverRoot(n *view.Node) string {
-	if n.Labels["cloud.google.com/gke-accelerator"] != "" {
+	if n.Labels[view.LabelGKE] != "" {
 		return "/home/kubernetes/bin/nvidia  # where GKE installs the driver; /run/nvidia/driver where the GPU Operator does"
 	}
 	return "/run/nvidia/driver  # where a container installs the driver; / where the machine has it"

@@ -227,11 +227,13 @@ func (l *driverLink) mend() Mend {
 		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for"}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
+		m.StopsUnknown = true // those that have a driver are upgraded to it, and GPU pods leave for that
 	} else if strings.Contains(l.Words, "Image") {
 		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
 		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is"}
 		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"version":"VERSION"`))
+		m.StopsUnknown = true
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
 	}

@@ -58,7 +58,10 @@ type Mend struct {
 	Steps    []string
 	Commands []string
 	Victims  []*corev1.Pod // who leaves for it
-	Unproven string        // why nobody can say that it helps; empty where it does
+	Stops    []*corev1.Pod // who is made again for it, beside them
+	// StopsUnknown: others may stop for it, and nobody can say who.
+	StopsUnknown bool
+	Unproven     string // why nobody can say that it helps; empty where it does
 }
 
 // maxWords is the length of a quotation in a sentence, in characters.

@@ -8,9 +8,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// The labels of GKE's nodes with GPUs: their model, which driver GKE installs there, and their pool.
+// The labels of GKE's nodes with GPUs: which driver GKE installs there, and their pool.
 const (
-	gkeModel  = "cloud.google.com/gke-accelerator"
 	gkeDriver = "cloud.google.com/gke-gpu-driver-version"
 	gkePool   = "cloud.google.com/gke-nodepool"
 )
@@ -19,7 +18,7 @@ const (
 // waits for one without a word. nil elsewhere, and where an installer is there or GPUs were announced before.
 func (l *pluginLink) undriven() *Finding {
 	s, n := l.s, l.n
-	if n.Labels[gkeModel] == "" || n.Labels[gkeDriver] != "" || firstContainer(l.pod) != view.GKEPluginName || len(s.kit.Sets(parts.Driver)) > 0 || s.kit.Pod(n, parts.Driver) != nil || len(n.Facts().Stocks()) > 0 || s.notSeen() != "" {
+	if n.Labels[view.LabelGKE] == "" || n.Labels[gkeDriver] != "" || firstContainer(l.pod) != view.GKEPluginName || len(s.kit.Sets(parts.Driver)) > 0 || s.kit.Pod(n, parts.Driver) != nil || len(n.Facts().Stocks()) > 0 || s.notSeen() != "" {
 		return nil
 	}
 	f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: GKE installs none in its pool (no label "+gkeDriver+"), and no driver installer is there", n.Ref(), "no label "+gkeDriver, diagnosis.That(diagnosis.Labels, gkeDriver, diagnosis.Absent, ""), diagnosis.That("metadata.name", "", diagnosis.ContainsNot, "nvidia-driver-installer").Of("DaemonSet/*"))
@@ -32,7 +31,7 @@ func (l *pluginLink) undriven() *Finding {
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "have a driver installed on " + n.Name + ": by GKE's installer, or by GKE itself in pool " + n.Labels[gkePool], Risk: diagnosis.LowRisk, Minutes: 10,
 		Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Unproven: "nothing says how many GPUs " + n.Name + " has",
 		Commands: []string{"kubectl apply -f https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master/nvidia-driver-installer/" + image + "/daemonset-preloaded.yaml  # for all pools without one",
-			"# or by GKE, which makes the pool's nodes again: gcloud container node-pools update " + n.Labels[gkePool] + " --cluster CLUSTER --accelerator type=" + n.Labels[gkeModel] + ",count=COUNT,gpu-driver-version=default",
+			"# or by GKE, which makes the pool's nodes again: gcloud container node-pools update " + n.Labels[gkePool] + " --cluster CLUSTER --accelerator type=" + n.Labels[view.LabelGKE] + ",count=COUNT,gpu-driver-version=default",
 			"kubectl get node " + n.Name + " -o jsonpath='{.status.allocatable}'"}}}
 	return f
 }

@@ -25,7 +25,7 @@ func TestNodesOfGKEWithoutADriver(t *testing.T) {
 		"none":             {func(*lab, *corev1.Node) {}, "cos"},
 		"none, of Ubuntu":  {func(_ *lab, n *corev1.Node) { n.Status.NodeInfo.OSImage = "Ubuntu 22.04" }, "ubuntu"},
 		"GKE installs one": {func(_ *lab, n *corev1.Node) { n.Labels[gkeDriver] = "default" }, ""},
-		"it is of no GKE":  {func(_ *lab, n *corev1.Node) { delete(n.Labels, gkeModel) }, ""},
+		"it is of no GKE":  {func(_ *lab, n *corev1.Node) { delete(n.Labels, view.LabelGKE) }, ""},
 		"it had GPUs": {func(_ *lab, n *corev1.Node) {
 			n.Status.Capacity = corev1.ResourceList{view.WholeGPU: resource.MustParse("1")}
 		}, ""},
@@ -37,7 +37,7 @@ func TestNodesOfGKEWithoutADriver(t *testing.T) {
 		l := newLab()
 		l.DaemonSets = nil
 		n := l.gpuNode("n")
-		n.Labels = map[string]string{gkeModel: "nvidia-l4", gkePool: "pool"}
+		n.Labels = map[string]string{view.LabelGKE: "nvidia-l4", gkePool: "pool"}
 		own := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "nvidia-gpu-device-plugin", UID: "gke", CreationTimestamp: metav1.NewTime(noon.Add(-48 * 3600e9))}}
 		own.Spec.Template.Spec.Containers = []corev1.Container{{Name: view.GKEPluginName}}
 		l.sets[parts.Plugin], l.DaemonSets = own, []*appsv1.DaemonSet{own}

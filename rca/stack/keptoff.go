@@ -34,33 +34,24 @@ func (s *Stack) keptOff(n *view.Node, d *parts.Set) *Finding {
 
 // letOn is what lets a DaemonSet onto a node: its labels, and a toleration.
 func (s *Stack) letOn(n *view.Node, d *parts.Set, m parts.Misses, until string) Mend {
-	out := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
-	var titles []string
-	for _, label := range m.Labels {
-		titles = append(titles, "label "+n.Name+" "+label)
-		out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+label+" --overwrite")
+	way := d.Let(n, m, gpuPresent, func(taints []corev1.Taint) string { return s.tolerate(d, taints) })
+	out := Mend{Kind: diagnosis.RepairDeviceStack, Title: way.Title(), Until: until, Risk: diagnosis.LowRisk, Minutes: 3,
+		Commands: append(way.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))}
+	if way.Untold {
+		out.Unproven = "which labels its affinity should ask for is not known"
 	}
-	if m.Affinity {
-		titles = append(titles, "let the affinity of "+d.Namespace+"/"+d.Name+" accept "+n.Name)
-		if d.Accepts(n, gpuPresent, "true") {
-			titles[len(titles)-1] = "label " + n.Name + " " + gpuPresent + "=true"
-			out.Commands = append(out.Commands, "kubectl label node "+n.Name+" "+gpuPresent+"=true --overwrite")
-		} else {
-			out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # spec.template.spec.affinity: %s", d.Namespace, d.Name, d.Wants()))
-			out.Unproven = "which labels its affinity should ask for is not known"
-		}
+	switch {
+	case way.Edits && len(m.Taints) > 0 && ofPolicy(d): // of all that the GPU Operator makes: a driver may be upgraded for it
+		out.StopsUnknown = true
+	case way.Edits:
+		out.Stops = d.Rolled(s.w)
 	}
-	if len(m.Taints) > 0 {
-		names := make([]string, len(m.Taints))
-		for i, t := range m.Taints {
-			names[i] = t.ToString()
-		}
-		titles = append(titles, "have "+d.Namespace+"/"+d.Name+" tolerate "+strings.Join(names, ", "))
-		out.Commands = append(out.Commands, s.tolerate(d, m.Taints))
-	}
-	out.Title = strings.Join(titles, "; ")
-	out.Commands = append(out.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))
 	return out
+}
+
+// ofPolicy says whether what a DaemonSet tolerates is written in the GPU Operator's ClusterPolicy, for all that it makes.
+func ofPolicy(d *parts.Set) bool {
+	return d.OfOperator() || d.Role == parts.Driver || d.Role == parts.Toolkit
 }
 
 // ofGPUs is the toleration that NVIDIA's charts and manifests bring along.
@@ -70,31 +61,13 @@ var ofGPUs = corev1.Toleration{Key: string(view.WholeGPU), Operator: corev1.Tole
 // and the GPU Operator's its default, so what is tolerated now is written out too.
 func (s *Stack) tolerate(d *parts.Set, taints []corev1.Taint) string {
 	has := d.Spec.Template.Spec.Tolerations
-	if d.OfOperator() || d.Role == parts.Driver || d.Role == parts.Toolkit {
+	if ofPolicy(d) {
 		if !slices.ContainsFunc(has, func(t corev1.Toleration) bool { return t.Key == ofGPUs.Key }) {
 			has = slices.Concat([]corev1.Toleration{ofGPUs}, has)
 		}
-		return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), tolerations(has, taints))
+		return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), parts.Tolerations(has, taints))
 	}
-	return tolerating(d.Namespace, d.Name, has, taints)
-}
-
-// tolerating is the command for a DaemonSet that tolerates some already.
-func tolerating(namespace, name string, has []corev1.Toleration, taints []corev1.Taint) string {
-	return fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"tolerations":%s}}}}'`, namespace, name, tolerations(has, taints))
-}
-
-// tolerations are those of before and one for each taint, as JSON.
-func tolerations(has []corev1.Toleration, taints []corev1.Taint) []byte {
-	list := slices.Clone(has)
-	for _, t := range taints {
-		one := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: t.Effect}
-		if t.Value == "" {
-			one.Operator = corev1.TolerationOpExists
-		}
-		list = append(list, one)
-	}
-	return diagnosis.MustJSON(list)
+	return parts.Tolerate(d.Namespace, d.Name, has, taints)
 }
 
 // relabel is what a label of the node that keeps something off is changed to.

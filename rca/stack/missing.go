@@ -121,7 +121,7 @@ func (s *Stack) install(n *view.Node) Mend {
 	case s.policy != "":
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
 		m.Commands = append(helm, "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
-	case n.Labels["cloud.google.com/gke-accelerator"] != "":
+	case n.Labels[view.LabelGKE] != "":
 		m.Title = "give GKE's node its device plugin back"
 		m.Commands = []string{"kubectl -n kube-system get daemonset nvidia-gpu-device-plugin", "# GKE makes it for node pools with GPUs: see the pool", "gcloud container node-pools describe POOL --cluster CLUSTER"}
 	case n.Labels["kubernetes.azure.com/agentpool"] != "":
@@ -129,7 +129,7 @@ func (s *Stack) install(n *view.Node) Mend {
 		m.Steps = []string{"install the device plugin alone: AKS' images for GPUs have driver and container toolkit, unless the node pool was made without (--gpu-driver none)"}
 		m.Commands = []string{"kubectl apply -f https://raw.githubusercontent.com/NVIDIA/k8s-device-plugin/v0.18.0/deployments/static/nvidia-device-plugin.yml"}
 		if taints := foreignTaints(n); len(taints) > 0 {
-			m.Commands = append(m.Commands, tolerating("kube-system", view.PluginName+"-daemonset", []corev1.Toleration{ofGPUs}, taints))
+			m.Commands = append(m.Commands, parts.Tolerate("kube-system", view.PluginName+"-daemonset", []corev1.Toleration{ofGPUs}, taints))
 		}
 	default:
 		m.Steps = []string{"install the GPU Operator (driver, container toolkit, node feature discovery, device plugin)", "where the machines' image has driver and toolkit already, add --set driver.enabled=false --set toolkit.enabled=false"}

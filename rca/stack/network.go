@@ -47,7 +47,7 @@ func (l *driverLink) behindNetworkDriver(f *Finding) {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(l.s.kit.SetOf(l.pod).Ref(), "its "+driverManager+" has "+rdmaAsked+" in its environment", diagnosis.That("spec.template.spec.initContainers", "", diagnosis.Contains, rdmaAsked)))
 	}
 	m := l.mend()
-	m.Title = title
+	m.Title, m.StopsUnknown = title, true // nodes that have a driver are upgraded to what is written, and GPU pods leave for that
 	m.Commands = []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=5", l.pod.Namespace, l.pod.Name, l.Where),
 		"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + " | grep -i mofed  # NVIDIA's Network Operator loads it, by a NicClusterPolicy with ofedDriver",
 		l.set(`"rdma":{"enabled":true,"useHostMofed":true}`) + "  # where it is installed on the machine itself",

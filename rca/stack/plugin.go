@@ -107,7 +107,7 @@ func (l *pluginLink) bare() bool {
 
 // alone says whether nothing but the plugin itself is of NVIDIA's stack on the node.
 func (l *pluginLink) alone() bool {
-	return l.s.kit.Pod(l.n, parts.Toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels["cloud.google.com/gke-accelerator"] == ""
+	return l.s.kit.Pod(l.n, parts.Toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels[view.LabelGKE] == ""
 }
 
 // outside: the plugin finds no GPU where its container is not given any.

@@ -93,7 +93,7 @@ func (l *pluginLink) handler() *Finding {
 func (s *Stack) configure(n *view.Node) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "configure NVIDIA's runtime on " + n.Name, Until: "the runtime of " + n.Name + " knows NVIDIA's, and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 10,
 		Steps: []string{"install NVIDIA's container toolkit on the machine (the GPU Operator does it with toolkit.enabled=true)", "write its runtime into the container runtime's configuration, and restart that"}}
-	if n.Labels["cloud.google.com/gke-accelerator"] != "" {
+	if n.Labels[view.LabelGKE] != "" {
 		return s.configureGKE(n, m)
 	}
 	if strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") {

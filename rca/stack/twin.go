@@ -42,7 +42,7 @@ func announces(n *view.Node) bool {
 func (l *pluginLink) asOnTwin(twin *view.Node) Mend {
 	n, pod := l.n, l.pod
 	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", n.Name)
-	return Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("see what the container runtime of %s hands its device plugin, which on %s it does", n.Name, twin.Name), Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15,
+	return Mend{Kind: diagnosis.RepairDeviceStack, Title: fmt.Sprintf("see what the container runtime of %s hands its device plugin, which on %s it does", n.Name, twin.Name), Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15, Stops: []*corev1.Pod{pod},
 		Steps: []string{"see on the machine that nvidia-smi works: without a driver no runtime helps", "see that its container runtime is configured for NVIDIA's as that of " + twin.Name + " is", "see that its CDI specification names the GPUs, where its runtime goes by one; set the runtime's mode to legacy where none can be made", "or give the machine back, and have another made"},
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=30  # \"No devices found\": it was handed none", pod.Namespace, pod.Name),
 			debug + "sh -c 'nvidia-smi -L; nvidia-ctk cdi list; grep -n mode /etc/nvidia-container-runtime/config.toml; grep -rn -i nvidia /etc/containerd'  # and on " + twin.Name,

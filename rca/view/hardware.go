@@ -25,7 +25,7 @@ type Sign struct {
 // Labels that say that a node has NVIDIA GPUs before anything of NVIDIA's runs there: of
 // clouds, of node feature discovery by whichever fields it names devices, of autoscalers.
 const (
-	labelGKE      = "cloud.google.com/gke-accelerator"
+	LabelGKE      = "cloud.google.com/gke-accelerator"
 	labelEKS      = "k8s.amazonaws.com/accelerator"
 	labelAKS      = "kubernetes.azure.com/accelerator"
 	labelOldAKS   = "accelerator"
@@ -83,7 +83,7 @@ func (v *Node) findSigns() []Sign {
 			label(key, "true", 0)
 		}
 	}
-	for _, key := range []string{labelGKE, labelEKS} {
+	for _, key := range []string{LabelGKE, labelEKS} {
 		if value := v.Labels[key]; value != "" {
 			label(key, value, 0)
 		}

@@ -75,17 +75,10 @@ func barePods(name, profile string, n int) func(*testing.T, *controlplane.Contro
 	}
 }
 
+// job is made, and the scheduler has refused its pod.
 func job(profile, cpu string) func(*testing.T, *controlplane.ControlPlane) {
 	return func(t *testing.T, c *controlplane.ControlPlane) {
-		tpl := template(profile, nil)
-		tpl.Spec.RestartPolicy = corev1.RestartPolicyNever
-		if cpu != "" {
-			tpl.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
-		}
-		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: tpl}}
-		if _, err := c.Client().BatchV1().Jobs("default").Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		j := madeJob(t, c, profile, cpu)
 		controlplane.Eventually(t, time.Minute, "the scheduler has refused the pod of the Job", func() (bool, string) {
 			pods, err := c.Client().CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + j.Name})
 			must(t, err)
@@ -94,6 +87,19 @@ func job(profile, cpu string) func(*testing.T, *controlplane.ControlPlane) {
 			}), fmt.Sprintf("%d pods", len(pods.Items))
 		})
 	}
+}
+
+// madeJob asks for one instance, and for CPU where that is given.
+func madeJob(t *testing.T, c *controlplane.ControlPlane, profile, cpu string) *batchv1.Job {
+	t.Helper()
+	tpl := template(profile, nil)
+	tpl.Spec.RestartPolicy = corev1.RestartPolicyNever
+	if cpu != "" {
+		tpl.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	j, err := c.Client().BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "training"}, Spec: batchv1.JobSpec{Template: tpl}}, metav1.CreateOptions{})
+	must(t, err)
+	return j
 }
 
 // newCause gives the node the profile and, at the same time, a taint: the cause

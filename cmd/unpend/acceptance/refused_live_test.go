@@ -94,7 +94,7 @@ func TestQuotaRefusesLive(t *testing.T) {
 	limits("ending", "pods", string(corev1.ResourceQuotaScopeTerminating))
 	h := listen(t, c)
 	deploy("serving", "1g.5gb", 2)(t, c)
-	job("2g.10gb", "")(t, c)
+	madeJob(t, c, "2g.10gb", "")
 
 	id := func(kind, name, profile string) string {
 		return incident.ID(incident.Ref{Kind: kind, Namespace: "default", Name: name}, map[string]string{"nvidia.com/mig-" + profile: "1"})

@@ -22,11 +22,16 @@ type Kit struct {
 	refused, unstarted map[string]*corev1.Event
 }
 
-// Set is a DaemonSet of the stack, ready to be asked about nodes.
+// Set is a DaemonSet, ready to be asked about nodes.
 type Set struct {
 	*appsv1.DaemonSet
 	Role     Role
 	affinity nodeaffinity.RequiredNodeAffinity
+}
+
+// Asked is a DaemonSet of whatever part, or of none.
+func Asked(ds *appsv1.DaemonSet) *Set {
+	return &Set{DaemonSet: ds, affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: ds.Spec.Template.Spec})}
 }
 
 // Of reads a cluster's parts, at the first question for them.
@@ -39,7 +44,8 @@ func read(w *view.Cluster) *Kit {
 		if r == "" {
 			continue
 		}
-		one := &Set{DaemonSet: ds, Role: r, affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: ds.Spec.Template.Spec})}
+		one := Asked(ds)
+		one.Role = r
 		k.sets[r], k.byName[ds.Namespace+"/"+ds.Name] = append(k.sets[r], one), one
 	}
 	for _, p := range w.State.Pods {
