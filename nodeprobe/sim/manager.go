@@ -33,11 +33,15 @@ func (s *Stack) manage(ctx context.Context, node *corev1.Node, geo *nodeprobe.No
 	s.mu.Lock()
 	fault, running := s.faults[node.Name], s.jobs[node.Name]
 	applied, seen := s.applied[node.Name]
-	if !seen && (node.Labels[labelState] != "pending" || fault.GiveUp) {
-		applied = node.Labels[labelConfig]
+	first := s.first[node.Name] // the label may have been changed since
+	if first != nil && !seen && (first.Labels[labelState] != "pending" || fault.GiveUp) {
+		applied = first.Labels[labelConfig]
 		s.applied[node.Name] = applied
 	}
 	s.mu.Unlock()
+	if first == nil {
+		return 0, false, nil // the watch will say it
+	}
 	wanted := node.Labels[labelConfig]
 	switch {
 	case running.config != "":

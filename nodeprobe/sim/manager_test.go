@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
@@ -28,6 +29,7 @@ import (
 type rig struct {
 	t      *testing.T
 	client *fake.Clientset
+	custom dynamic.Interface
 	stack  *Stack
 	mu     sync.Mutex
 	wrote  []string // states, "paused" and "back", as label patches came
@@ -52,6 +54,7 @@ func start(t *testing.T, apply time.Duration, pods ...*corev1.Pod) *rig {
 	if _, err := custom.Resource(nodeprobe.Resource).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	r.custom = custom
 	r.stack = New(r.client, custom, Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: apply, Heartbeat: time.Hour, Kubelet: true, Namespace: "gpu-operator", ConfigMap: "custom"})
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -282,6 +285,35 @@ func (r *rig) reconciled(after time.Duration) (time.Duration, error) {
 		return err != nil || again > after
 	})
 	return again, err
+}
+
+// What a node asked for when its manager started is what the manager has dealt with,
+// although it is looked at only after somebody asked for something else.
+func TestManagerStartsWithTheFirstLabel(t *testing.T) {
+	r := start(t, time.Millisecond)
+	geo := r.report()
+	n := r.node().DeepCopy()
+	geo.Name, n.Name, n.ResourceVersion = "gpu-2", "gpu-2", ""
+	if _, err := r.client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the manager has started", func() bool {
+		_, exists, err := r.stack.nodes.GetStore().GetByKey("gpu-2")
+		return err == nil && exists
+	})
+	n.Labels[labelConfig] = "all-2g.10gb"
+	if _, err := r.client.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	u, err := Unstructured(geo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.custom.Resource(nodeprobe.Resource).Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.stack.SetFaults("gpu-2", Faults{}) // it looks
+	r.settled("pending paused", "success back")
 }
 
 // A dead manager does not notice the label.

@@ -65,7 +65,8 @@ type Stack struct {
 
 	mu      sync.Mutex
 	faults  map[string]Faults
-	applied map[string]string // node → the config its manager has dealt with
+	first   map[string]*corev1.Node // node → as it was when its manager started
+	applied map[string]string       // node → the config its manager has dealt with
 	jobs    map[string]job
 	plugins map[string]types.UID // node → the device plugin's pod that has registered; empty: it is gone
 }
@@ -82,7 +83,7 @@ func New(client kubernetes.Interface, custom dynamic.Interface, opts Options) *S
 	if opts.Heartbeat == 0 {
 		opts.Heartbeat = 2 * time.Minute
 	}
-	return &Stack{client: client, custom: custom, opts: opts, faults: map[string]Faults{}, applied: map[string]string{}, jobs: map[string]job{}, plugins: map[string]types.UID{},
+	return &Stack{client: client, custom: custom, opts: opts, faults: map[string]Faults{}, first: map[string]*corev1.Node{}, applied: map[string]string{}, jobs: map[string]job{}, plugins: map[string]types.UID{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, time.Second))}
 }
 
@@ -118,7 +119,15 @@ func (s *Stack) Run(ctx context.Context) error {
 			s.queue.Add(t.Name)
 		}
 	}
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, o any) { wake(o) }, DeleteFunc: wake}
+	begins := func(o any) {
+		if n, ok := o.(*corev1.Node); ok {
+			s.mu.Lock()
+			s.first[n.Name] = n
+			s.mu.Unlock()
+		}
+		wake(o)
+	}
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: begins, UpdateFunc: func(_, o any) { wake(o) }, DeleteFunc: wake}
 	for _, in := range []cache.SharedIndexInformer{s.pods, s.nodes} {
 		if _, err := in.AddEventHandler(handler); err != nil {
 			return fmt.Errorf("watch nodes and pods: %w", err)

@@ -77,8 +77,8 @@ func (c *ControlPlane) WaitForServiceAccount(tb testing.TB, namespace string) {
 // until pods may land on it. All is deleted when the test ends.
 func (c *ControlPlane) AddNode(tb testing.TB, n sim.Node) {
 	tb.Helper()
+	c.AddGeometry(tb, n.Geometry(time.Now())) // first: the stack looks when the node comes
 	c.addNode(tb, n.Object(time.Now()))
-	c.AddGeometry(tb, n.Geometry(time.Now()))
 	c.waitOpen(tb, n.Name)
 }
 
