@@ -23,7 +23,7 @@ release: ## the same, and archives, SBOMs, krew's manifest and signatures
 image release:
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$(shell git log -1 --format=%ct 2>/dev/null)} go run ./deploy/release -ldflags "-s -w $(STAMP)" $(RELEASEFLAGS) $@
 check: lint ## lint and the tests that need no control plane: for every save
-	go test -vet=off -short $(PKGS)
+	go test -vet=off -short -p 4 -parallel 8 $(PKGS) # much of it waits
 	$(CGO) go test -vet=off -short $(PROBE)
 test: ## every test, the real control plane included (built at the first run), a few cases for many
 	go test -vet=off -timeout 45m $(TESTFLAGS) $(PKGS)

@@ -40,6 +40,7 @@ func unpend() {
 
 // The real command, run by script files as a person would type it.
 func TestScripts(t *testing.T) {
+	t.Parallel() // most of it waits
 	folder, err := filepath.Abs(scenarios)
 	if err != nil {
 		t.Fatal(err)
