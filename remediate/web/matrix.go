@@ -27,6 +27,7 @@ type matrixRow struct {
 	Names   string
 	Cells   []string // what the scheduler said, by column; empty: that does not keep it away
 	Reasons []diagnosis.Blocker
+	Unkept  string // what is said where there are none
 }
 
 // matrixOf is nil where no node was looked at. The root cause's column is the first.
@@ -54,7 +55,8 @@ func matrixOf(d diagnosis.Summary) *matrix {
 	}
 	for _, g := range d.Nodes {
 		rest -= g.Count
-		r := matrixRow{Nodes: count(g.Count, "node", "nodes"), Names: someNames(g.Names, g.Count), Cells: make([]string, len(ids)), Reasons: g.Blockers}
+		unkept, _ := d.Unkept(g.Count)
+		r := matrixRow{Unkept: unkept, Nodes: count(g.Count, "node", "nodes"), Names: someNames(g.Names, g.Count), Cells: make([]string, len(ids)), Reasons: g.Blockers}
 		for _, b := range g.Blockers {
 			at := slices.Index(ids, b.Cause)
 			r.Cells[at] = strings.TrimPrefix(r.Cells[at]+"; "+clean(b.Plugin+": "+b.Reason), "; ")
@@ -99,7 +101,7 @@ func (r matrixRow) node() g.Node {
 		return h.Td(h.Span(h.Class("x"), h.Title(says), h.Aria("label", says), h.Role("img"), g.Text("✕")))
 	})
 	if len(cells) == 0 {
-		cells = g.Group{h.Td(g.Text("nothing keeps it away"))}
+		cells = g.Group{h.Td(g.Text(r.Unkept))}
 	}
 	return h.Tr(h.Th(h.Scope("row"), g.Text(r.Nodes+" "), muted(g.Text(r.Names))), cells)
 }

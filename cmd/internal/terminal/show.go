@@ -87,10 +87,7 @@ func (o detailText) allNodes(d diagnosis.Diagnosis) []string {
 	var order []string
 	of := map[string][]string{}
 	for _, n := range d.Nodes {
-		why := "nothing keeps the pod from it"
-		if placed(d) {
-			why = hasItsNode
-		}
+		why, _ := d.Unkept(1)
 		var parts []string
 		for _, b := range n.Blockers {
 			parts = append(parts, fmt.Sprintf("%s: %s (%s)", b.Plugin, b.Reason, b.Cause))

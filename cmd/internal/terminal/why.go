@@ -63,7 +63,7 @@ func groups(d diagnosis.Diagnosis) []group {
 type row struct {
 	count, says, ids string
 	fact             string // the evidence that decides it
-	free             bool   // nothing keeps the pod from these nodes
+	free             bool   // the pod fits there
 }
 
 // reasons draws why a pod waits, as a tree.
@@ -89,7 +89,7 @@ func (o reasons) why(d diagnosis.Diagnosis) []string {
 		rows = append(rows, o.groupRow(d, g, told))
 	}
 	if len(rest) > 0 {
-		rows = append(rows, o.restRow(rest))
+		rows = append(rows, o.restRow(d, rest))
 	}
 	if len(d.Nodes) == 0 && len(rows) == 0 {
 		rows = append(rows, row{says: "no node could be judged"})
@@ -117,24 +117,12 @@ func (o reasons) decisive(c diagnosis.Cause, nodes []string) string {
 	return ""
 }
 
-// hasItsNode stands where a node would be told what keeps the pod from it: nobody has asked.
-const hasItsNode = "not asked for: the pod has its node"
-
-// placed says whether what waits has been given its nodes, and its kubelet is what it waits for.
-func placed(d diagnosis.Diagnosis) bool {
-	return d.Pods.Placed
-}
-
 // groupRow tells of a cause that was told before without its evidence.
 func (o reasons) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.CauseID]bool) row {
 	r := row{count: nodes(len(g.nodes))}
 	if len(g.causes) == 0 {
-		r.says, r.ids, r.free = "nothing keeps the pod from it", "fits", true
-		switch {
-		case placed(d):
-			r.says, r.ids = hasItsNode, ""
-		case len(g.nodes) > 1:
-			r.says = "nothing keeps the pod from them"
+		if r.says, r.free = d.Unkept(len(g.nodes)); r.free {
+			r.ids = "fits"
 		}
 	}
 	var says, ids []string
@@ -166,12 +154,15 @@ func (o reasons) label(c diagnosis.Cause) string {
 	return fmt.Sprintf("%s(%s)", o.clean(string(c.ID)), o.clean(string(c.Certainty)))
 }
 
-func (o reasons) restRow(rest []group) row {
+func (o reasons) restRow(d diagnosis.Diagnosis, rest []group) row {
 	n := 0
 	var parts []string
 	for _, g := range rest {
 		n += len(g.nodes)
 		ids := []string{"fits"}
+		if _, fits := d.Unkept(1); !fits {
+			ids[0] = "without a blocker"
+		}
 		if len(g.causes) > 0 {
 			ids = nil
 			for _, id := range g.causes {
