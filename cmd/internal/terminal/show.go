@@ -62,7 +62,10 @@ func (o style) paragraph(indent, text string) []string {
 
 func (o detailText) waitingPods(p diagnosis.WaitingPods) []string {
 	text := strings.Join(p.Names, ", ")
-	if more := p.Waiting - len(p.Names); more > 0 {
+	switch more := p.Waiting - len(p.Names); {
+	case len(p.Names) == 0:
+		text = fmt.Sprintf("0 of %d exist", p.Waiting)
+	case more > 0:
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if !p.Since.IsZero() {

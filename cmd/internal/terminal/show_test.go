@@ -31,3 +31,17 @@ func TestShowGolden(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// How many wait is said also where there is no pod to name, or more than are named.
+func TestShowSaysHowManyWait(t *testing.T) {
+	at := now.UTC().Format("2006-01-02 15:04:05 UTC")
+	for want, p := range map[string]diagnosis.WaitingPods{
+		"  a, b since " + at:         {Waiting: 2, Names: []string{"a", "b"}, Since: now},
+		"  a and 2 more since " + at: {Waiting: 3, Names: []string{"a"}, Since: now},
+		"  0 of 2 exist since " + at: {Waiting: 2, Since: now},
+	} {
+		if got := strings.Join((detailText{}).waitingPods(p), "\n"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
