@@ -189,21 +189,33 @@ func TestIdleInstancesCountBesideGPUsThatAreReMade(t *testing.T) {
 	}
 }
 
-// Each GPU that completes what is idle elsewhere is a way of its own, where it costs the same.
+// Each GPU that completes what is idle elsewhere is a way of its own, where it costs the same;
+// what is idle on the GPU itself does not stay when it is re-made.
 func TestEitherGPUCompletesWhatIsIdle(t *testing.T) {
-	w := rcatest.NewWorld()
-	own(w)
 	ones := sim.All("A100-40GB", "1g.5gb")
-	w.AddNode(sim.Node{Name: "n", GPUs: 3, Config: "x", Layouts: [][]sim.Placed{ones, ones, sim.All("A100-40GB", "2g.10gb")}})
-	w.Asking(rcatest.List(string(mig2g), "5"))
-	c := planner(t, w)
-	var got []string
-	for _, r := range c.relayouts(c.Cluster.Nodes["n"], c.asks[0]) {
-		l := r.Layouts()
-		got = append(got, fmt.Sprintf("%d %d %d", l[0]["2g.10gb"], l[1]["2g.10gb"], l[2]["2g.10gb"]))
-	}
-	if text := strings.Join(got, "; "); text != "2 0 3; 0 2 3" {
-		t.Errorf("%q", text)
+	for want, c := range map[string]struct {
+		asked   string
+		layouts [][]sim.Placed
+	}{
+		"2 0 3; 0 2 3": {"5", [][]sim.Placed{ones, ones, sim.All("A100-40GB", "2g.10gb")}},
+		"3 0; 1 2":     {"3", [][]sim.Placed{{{Profile: "2g.10gb", Start: 0}, {Profile: "3g.20gb", Start: 4}}, ones}},
+	} {
+		w := rcatest.NewWorld()
+		own(w)
+		w.AddNode(sim.Node{Name: "n", GPUs: len(c.layouts), Config: "x", Layouts: c.layouts})
+		w.Asking(rcatest.List(string(mig2g), c.asked))
+		p := planner(t, w)
+		var got []string
+		for _, r := range p.relayouts(p.Cluster.Nodes["n"], p.asks[0]) {
+			var made []string
+			for i := range c.layouts {
+				made = append(made, fmt.Sprint(r.Layouts()[i]["2g.10gb"]))
+			}
+			got = append(got, strings.Join(made, " "))
+		}
+		if text := strings.Join(got, "; "); text != want {
+			t.Errorf("%q, want %q", text, want)
+		}
 	}
 }
 
