@@ -2,7 +2,6 @@ package mend
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,10 +21,7 @@ import (
 func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RestartDevicePlugin, Cause: cause, Minutes: 1, Risk: diagnosis.LowRisk, Title: "restart the device plugin on " + n.Name,
 		Until: "the device plugin of " + n.Name + " has registered its devices again",
-		Node: func(o *corev1.Node) {
-			maps.Copy(o.Status.Allocatable, n.Offers())
-			maps.Copy(o.Status.Capacity, n.Offers())
-		}}
+		Node:  offering(n.Offers())}
 	switch {
 	case cause == diagnosis.GPUUnhealthy && !freshlyReported(c, n):
 		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"

@@ -65,6 +65,9 @@ func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bo
 			if m.Unproven != "" {
 				ch.Untestable = m.Unproven
 			}
+			if m.Offers != nil {
+				ch.Node, ch.Untestable = offering(m.Offers), ""
+			}
 			out = append(out, ch)
 			continue
 		}
@@ -120,12 +123,17 @@ func announced(c *edit.Workload, n *view.Node, asked bool) (edit func(*corev1.No
 		}
 		offers[view.WholeGPU] = *resource.NewQuantity(count, resource.DecimalSI)
 	}
+	return offering(offers), ""
+}
+
+// offering is the node once it has announced these devices.
+func offering(devices corev1.ResourceList) func(*corev1.Node) {
 	return func(o *corev1.Node) {
 		for _, told := range []*corev1.ResourceList{&o.Status.Allocatable, &o.Status.Capacity} {
 			if *told == nil { // its kubelet has not said anything yet
 				*told = corev1.ResourceList{}
 			}
-			maps.Copy(*told, offers)
+			maps.Copy(*told, devices)
 		}
-	}, ""
+	}
 }

@@ -73,6 +73,28 @@ func TestWhatMendsAFinding(t *testing.T) {
 	}
 }
 
+// What a plugin offers that starts again is told by what is written for it, where no report is.
+func TestARestartOffersWhatIsWritten(t *testing.T) {
+	w := newWorld()
+	w.Wholes("n")
+	delete(w.Geometries, "n")
+	c := w.bench(t)
+	for why, offers := range map[string]corev1.ResourceList{"": rcatest.List("nvidia.com/gpu", "12"), "nobody knows what it will offer: nothing reports the GPUs of n": nil} {
+		all := mends(c, c.Node("n"), &stack.Finding{Cause: diagnosis.GPUsInUse, Mends: []stack.Mend{{Kind: diagnosis.RestartDevicePlugin, Offers: offers}}}, nil)
+		if len(all) != 1 || all[0].Untestable != why {
+			t.Fatalf("%+v, want %q", all, why)
+		}
+		if offers == nil {
+			continue
+		}
+		node := c.Node("n").DeepCopy()
+		all[0].Node(node)
+		if a, b := node.Status.Allocatable[view.WholeGPU], node.Status.Capacity[view.WholeGPU]; a.Value() != 12 || b.Value() != 12 {
+			t.Errorf("offers %v of %v", a.Value(), b.Value())
+		}
+	}
+}
+
 // What a node offers once its plugin has announced its GPUs is what its report shows, or as many
 // as something says; of layouts and shares nobody knows before.
 func TestWhatIsAnnounced(t *testing.T) {

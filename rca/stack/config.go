@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -98,7 +99,20 @@ func (c *pluginConfig) outdated() *Misread {
 			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
 			diagnosis.Fact(podRef(c.pod), "Ready since "+clock(began), view.Since("Ready", began)),
 		},
-		Mend: Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "what the device plugin offers once it has read it, only it tells"}}
+		Mend: c.startAgain(wants, has)}
+}
+
+// startAgain has the plugin read its configuration, by which it offers each GPU so often, and no
+// longer as often as it does. Under another name nothing tells who may then have how many.
+func (c *pluginConfig) startAgain(wants, has int) Mend {
+	m := Mend{Kind: diagnosis.RestartDevicePlugin}
+	offered, told := c.n.Status.Allocatable[view.WholeGPU]
+	if !told || sharesOf(c.entry).Sharing.TimeSlicing.Rename {
+		m.Unproven = "what the device plugin offers once it has read it, only it tells"
+		return m
+	}
+	m.Offers = corev1.ResourceList{view.WholeGPU: *resource.NewQuantity(offered.Value()/int64(has)*int64(wants), resource.DecimalSI)}
+	return m
 }
 
 // each is how often a configuration has a GPU offered under that name.

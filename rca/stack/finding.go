@@ -62,6 +62,8 @@ type Mend struct {
 	// StopsUnknown: others may stop for it, and nobody can say who.
 	StopsUnknown bool
 	Unproven     string // why nobody can say that it helps; empty where it does
+	// Offers is what the node offers of devices once it is done, where what is written tells it.
+	Offers corev1.ResourceList
 }
 
 // maxWords is the length of a quotation in a sentence, in characters.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -30,20 +31,24 @@ func TestAConfigurationIsReadOnce(t *testing.T) {
 		replicas string
 		ago      time.Duration // since it was written; 0: not told
 		want     string
+		offers   int64 // afterwards, where the node offers 6 now; 0: nobody knows
 	}{
-		"it was written since":    {bySlices, "2", time.Hour, says},
-		"it shared none before":   {bySlices, "", time.Hour, strings.Replace(says, "2 times", "1 times", 1)},
-		"it was written before":   {bySlices, "2", 3 * time.Hour, ""},
-		"nobody says when":        {bySlices, "2", 0, ""},
-		"it asks what is there":   {bySlices, "4", time.Hour, ""},
-		"it asks less":            {bySlices, "8", time.Hour, ""},
-		"it shares others":        {strings.Replace(bySlices, "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", 1), "2", time.Hour, ""},
-		"it shares nothing":       {"version: v1", "2", time.Hour, ""},
-		"nobody says of how many": {strings.Replace(bySlices, ", replicas: 4", "", 1), "2", time.Hour, ""},
+		"it was written since":    {bySlices, "2", time.Hour, says, 12},
+		"it shared none before":   {bySlices, "", time.Hour, strings.Replace(says, "2 times", "1 times", 1), 24},
+		"by another name":         {strings.Replace(bySlices, "resources", "renameByDefault: true, resources", 1), "2", time.Hour, says, 0},
+		"it was written before":   {bySlices, "2", 3 * time.Hour, "", 0},
+		"nobody says when":        {bySlices, "2", 0, "", 0},
+		"it asks what is there":   {bySlices, "4", time.Hour, "", 0},
+		"it asks less":            {bySlices, "8", time.Hour, "", 0},
+		"it shares others":        {strings.Replace(bySlices, "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", 1), "2", time.Hour, "", 0},
+		"it shares nothing":       {"version: v1", "2", time.Hour, "", 0},
+		"nobody says of how many": {strings.Replace(bySlices, ", replicas: 4", "", 1), "2", time.Hour, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab()
-			l.gpuNode("n").Labels["nvidia.com/gpu.replicas"] = k.replicas
+			n := l.gpuNode("n")
+			n.Labels["nvidia.com/gpu.replicas"] = k.replicas
+			n.Status.Allocatable = corev1.ResourceList{view.WholeGPU: resource.MustParse("6")}
 			l.mounts("entrypoint", "cm")
 			cm := configMap("gpu-operator", "cm", "any", k.entry)
 			if k.ago > 0 {
@@ -54,7 +59,8 @@ func TestAConfigurationIsReadOnce(t *testing.T) {
 			w := view.New(l.State)
 			got := ""
 			if m := Of(w).Misread(w.Nodes["n"]); m != nil {
-				if got = m.Says; m.Mend.Kind != diagnosis.RestartDevicePlugin || m.Mend.Unproven == "" || len(m.Evidence) != 2 {
+				offers := m.Mend.Offers[view.WholeGPU]
+				if got = m.Says; m.Mend.Kind != diagnosis.RestartDevicePlugin || offers.Value() != k.offers || (m.Mend.Unproven == "") != (k.offers > 0) || len(m.Evidence) != 2 {
 					t.Errorf("%+v", m)
 				}
 			}
