@@ -46,28 +46,32 @@ func beside(w *rcatest.World, edit func(*corev1.Pod)) {
 // who is on it.
 func TestWhatStandsBehind(t *testing.T) {
 	const none = "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. Requested: 2, Available: 1, which is unexpected"
+	byName := func(w *rcatest.World) {
+		w.Wait.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
+	}
 	for name, tc := range map[string]struct {
 		reason, message string
 		fill            func(*rcatest.World)
 		want            Behind
 	}{
-		"words of NVML":        {unexpectedAdmission, "GPU is lost. Reboot", nil, GPULost},
-		"unhealthy":            {unexpectedAdmission, "unhealthy devices", nil, GPUsSick},
-		"not registered":       {unexpectedAdmission, "cannot allocate unregistered device nvidia.com/gpu", nil, PluginAway},
-		"the plugin died":      {unexpectedAdmission, "rpc error: code = Unavailable", nil, PluginAway},
-		"fewer than asked":     {unexpectedAdmission, "unexpectedly allocated less resources than required", nil, DevicesMoved},
-		"a uid that was there": {unexpectedAdmission, "pod a changed request for resource nvidia.com/gpu", nil, SameUID},
-		"no NUMA node":         {topologyAffinity, none, nil, Unaligned},
-		"words of its own":     {unexpectedAdmission, "something else", nil, OwnWords},
-		"another reason":       {"Evicted", none + "?", nil, Behindhand},
-		"nothing explains it":  {unexpectedAdmission, none, nil, Behindhand},
-		"the node's own count": {"OutOfcpu", "Node didn't have enough resource: cpu", nil, CountedOver},
-		"placed by a name": {unexpectedAdmission, none, func(w *rcatest.World) {
-			w.Wait.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
-		}, PlacedByHand},
-		"another scheduler's":       {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
-		"the same scheduler's":      {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(*corev1.Pod) {}) }, Behindhand},
-		"another, of another thing": {"OutOfcpu", "", func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, CountedOver},
+		"words of NVML":                        {unexpectedAdmission, "GPU is lost. Reboot", nil, GPULost},
+		"unhealthy":                            {unexpectedAdmission, "unhealthy devices", nil, GPUsSick},
+		"not registered":                       {unexpectedAdmission, "cannot allocate unregistered device nvidia.com/gpu", nil, PluginAway},
+		"the plugin died":                      {unexpectedAdmission, "rpc error: code = Unavailable", nil, PluginAway},
+		"fewer than asked":                     {unexpectedAdmission, "unexpectedly allocated less resources than required", nil, DevicesMoved},
+		"a uid that was there":                 {unexpectedAdmission, "pod a changed request for resource nvidia.com/gpu", nil, SameUID},
+		"no NUMA node":                         {topologyAffinity, none, nil, Unaligned},
+		"words of its own":                     {unexpectedAdmission, "something else", nil, OwnWords},
+		"another reason":                       {"Evicted", none + "?", nil, Behindhand},
+		"nothing explains it":                  {unexpectedAdmission, none, nil, Behindhand},
+		"the node's own count":                 {"OutOfcpu", "Node didn't have enough resource: cpu", nil, CountedOver},
+		"placed by a name":                     {unexpectedAdmission, none, byName, PlacedByHand},
+		"placed by a name, by its label":       {"NodeAffinity", "", byName, PlacedByHand},
+		"placed by a name, by its taint":       {"TaintToleration", "", byName, PlacedByHand},
+		"placed by a name, for another reason": {"Evicted", "", byName, OwnWords},
+		"another scheduler's":                  {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
+		"the same scheduler's":                 {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(*corev1.Pod) {}) }, Behindhand},
+		"another, of another thing":            {"OutOfcpu", "", func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, CountedOver},
 		"one is just leaving": {unexpectedAdmission, none, func(w *rcatest.World) {
 			beside(w, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} })
 		}, NotReleased},
