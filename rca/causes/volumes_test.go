@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -68,6 +69,31 @@ VolumeConflict possible n1: its volume cannot be had there: pod has unbound imme
   Node/n1: persistentvolume "pv-1" not found
 `},
 	}.run(t)
+}
+
+// A headline says of a volume what it lacks.
+func TestVolumesInAHeadline(t *testing.T) {
+	uses := func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	}
+	of := func(phase corev1.PersistentVolumeClaimPhase, volume string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}, Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}
+	}
+	for want, claims := range map[string][]*corev1.PersistentVolumeClaim{
+		"its volume claim is missing":    nil,
+		"its volume claim is not bound":  {of(corev1.ClaimPending, "")},
+		diagnosis.VolumeConflict.Words(): {of(corev1.ClaimBound, "pv-1")},
+	} {
+		w := newWorld()
+		w.gpuNode(l4("n1", 1))
+		w.PVCs = claims
+		w.pod("w", "", "nvidia.com/gpu", 1, uses)
+		c := w.open(t)
+		c.Judge()
+		if got := c.Headline(diagnosis.VolumeConflict); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 // An autoscaler's last word counts, no matter which autoscaler it is.
