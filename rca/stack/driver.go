@@ -56,6 +56,9 @@ func (l *driverLink) broken() *Finding {
 		if holders := users(l.n); len(holders) > 0 {
 			return l.blocked(holders)
 		}
+		if left := l.undead(); len(left) > 0 {
+			return l.awaits(left)
+		}
 	}
 	if l.State != parts.Failed && !l.Loops {
 		if left := driverTime - took; left > 0 {
@@ -82,18 +85,55 @@ func (l *driverLink) broken() *Finding {
 // driver's modules in use.
 func users(n *view.Node) []*corev1.Pod { return holding(n, view.IsGPU) }
 
-// holding are the pods on the node that ask for such a resource.
+// holding are the pods on the node that ask for such a resource and stay.
 func holding(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
+	return slices.DeleteFunc(asking(n, is), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+// asking are the pods on the node that ask for such a resource.
+func asking(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range n.Pods {
 		for name := range n.Requests[p] {
-			if is(name) && p.DeletionTimestamp == nil {
+			if is(name) {
 				out = append(out, p)
 				break
 			}
 		}
 	}
 	return out
+}
+
+// undead are the pods with GPUs on the node that should have ended long ago and are still there:
+// deletionTimestamp is when they had to be gone. The driver's manager evicts pods with GPUs, and
+// waits until they are (k8s-driver-manager cmd/driver-manager/main.go, gpu-operator issue 566).
+func (l *driverLink) undead() []*corev1.Pod {
+	return slices.DeleteFunc(asking(l.n, view.IsGPU), func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp == nil || l.s.since(p.DeletionTimestamp.Time) <= podTime
+	})
+}
+
+// awaits: the driver is not loaded before pods have left that do not.
+func (l *driverLink) awaits(left []*corev1.Pod) *Finding {
+	ended := "has ended, which is overdue by " + view.Age(l.s.since(left[0].DeletionTimestamp.Time))
+	if len(left) > 1 {
+		ended = "have ended, which are overdue"
+	}
+	f := l.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver before "+view.PodList(left)+" "+ended)
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "end " + view.PodList(left) + " on " + l.n.Name + " by force: its driver's manager waits for that", Risk: diagnosis.MediumRisk, Minutes: 10, Stops: left,
+		Until: "the driver of " + l.n.Name + " is loaded and its device plugin has announced its GPUs",
+		Steps: []string{"see that nothing of it runs on the node any more: the API server forgets a pod that is deleted by force, whether or not its processes and volumes are gone"}}
+	for _, p := range left {
+		at := fmt.Sprintf("-n %s", p.Namespace)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(p), "is being deleted, on "+l.n.Name, diagnosis.That("spec.nodeName", "", diagnosis.Is, l.n.Name), diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Exists, "")))
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl %s describe pod %s  # what its kubelet says of it", at, p.Name))
+		if len(p.Finalizers) > 0 {
+			m.Commands = append(m.Commands, fmt.Sprintf(`kubectl %s patch pod %s --type=merge -p '{"metadata":{"finalizers":null}}'  # now: %s`, at, p.Name, strings.Join(p.Finalizers, ", ")))
+		}
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl %s delete pod %s --grace-period=0 --force", at, p.Name))
+	}
+	f.Mends = []Mend{m}
+	return f
 }
 
 // heldBy claims of each holder that it runs on the node.
