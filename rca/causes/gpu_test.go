@@ -307,8 +307,9 @@ PreemptionBlocked proven : 1 pod preempted for it on n1 and not gone yet
 			})
 			w.pod("w", "", "nvidia.com/gpu", 1, priority("high", 5)).Status.NominatedNodeName = "n1"
 		}, `
-GPUsInUse proven n1: all whole GPUs are held
+GPUsInUse proven n1: all whole GPUs are held; ml/h1 should have ended
   Node/n1: allocatable nvidia.com/gpu=1, requested 1
+  Pod/ml/h1: should have ended at 2026-11-20 11:55:00 UTC, and is still on n1
 PreemptionBlocked proven : 1 pod preempted for it on n1 and not gone, though the time of ml/h1 is over
   Pod/ml/w: status.nominatedNodeName n1
   Pod/ml/h1: preempted by the scheduler, to be gone by 11:55:00

@@ -1,8 +1,12 @@
 package causes
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
@@ -21,9 +25,24 @@ var gpusInUse = Rule{ID: diagnosis.GPUsInUse, gpu: true, Tell: func(c *Case, n *
 		what = "shares of GPUs"
 	}
 	f := &finding{diagnosis.Proven, heldSays(n, a, b, what), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
+	f.overdue(c, n, a.Resource)
 	f.beside(c.misread(n))
 	return f
 }}
+
+// overdue tells, too, of holders that should have ended long ago: a kubelet that cannot end a pod, or
+// who has a finalizer on it, keeps what it has from others (gpu-operator issue 303).
+func (f *finding) overdue(c *Case, n *view.Node, held corev1.ResourceName) {
+	late := view.Overdue(n, held, c.Cluster.State.Now)
+	if len(late) == 0 {
+		return
+	}
+	f.Says += "; " + view.PodList(late) + " should have ended"
+	for _, p := range late {
+		f.Evidence = append(f.Evidence, diagnosis.Fact("Pod/"+p.Namespace+"/"+p.Name, fmt.Sprintf("should have ended at %s UTC, and is still on %s", p.DeletionTimestamp.UTC().Format("2006-01-02 15:04:05"), n.Name),
+			diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name), diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Is, p.DeletionTimestamp.UTC().Format(time.RFC3339))))
+	}
+}
 
 // misread is a configuration for sharing the node's GPUs that is not in force; nil for none.
 func (c *Case) misread(n *view.Node) *stack.Misread { return stack.Of(c.Cluster).Misread(n) }
@@ -64,5 +83,7 @@ var devicesInUse = Rule{ID: diagnosis.GPUsInUse, Tell: func(c *Case, n *view.Nod
 	}
 	b.Allocatable = has.Value()
 	a := view.Ask{Resource: b.scarce, Count: wants.Value()}
-	return &finding{diagnosis.Proven, heldSays(n, a, b, name), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
+	f := &finding{diagnosis.Proven, heldSays(n, a, b, name), []diagnosis.Evidence{n.UsedOf(a, b.Allocatable)}}
+	f.overdue(c, n, b.scarce)
+	return f
 }}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,10 +19,43 @@ func (c *Bench) waitForPreempted() []edit.Change {
 	return []edit.Change{waitGone("", leaving)}
 }
 
+// leaving is to wait for pods that are being deleted on the node, where what they have is enough;
+// with those whose time was over long ago somebody has to see to it.
+func leaving(c *Bench, n *view.Node, cause diagnosis.CauseID, lack view.Deficits) (edit.Change, bool) {
+	now := c.Cluster.State.Now
+	goes := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
+	soon := func(p *corev1.Pod) bool { return view.Leaves(p, now) }
+	switch {
+	case enough(n, lack, soon):
+		return waitGone(cause, gives(n, lack, soon)), true
+	case !enough(n, lack, goes):
+		return edit.Change{}, false
+	}
+	all := gives(n, lack, goes)
+	late := all[slices.IndexFunc(all, func(p *corev1.Pod) bool { return !soon(p) })]
+	ch, until := endOverdue(cause, late), waitGone(cause, all)
+	ch.Kind, ch.Untestable, ch.Victims, ch.Until = diagnosis.Wait, "", all, until.Until
+	return ch, true
+}
+
+// gives are such pods of the node that have some of what lacks.
+func gives(n *view.Node, lack view.Deficits, such func(*corev1.Pod) bool) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range n.Pods {
+		if such(p) && slices.ContainsFunc(lack.Names(), func(name corev1.ResourceName) bool { return n.Contribution(p, name) > 0 }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // waitGone is for pods that are being deleted.
 func waitGone(cause diagnosis.CauseID, leaving []*corev1.Pod) edit.Change {
-	return edit.Change{Kind: diagnosis.Wait, Cause: cause, Victims: leaving, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Until: view.PodList(leaving) + " is gone",
-		Title:    "wait until " + view.PodList(leaving) + " is gone",
+	gone := view.PodList(leaving) + " is gone"
+	if len(leaving) > 1 {
+		gone = view.PodList(leaving) + " are gone"
+	}
+	return edit.Change{Kind: diagnosis.Wait, Cause: cause, Victims: leaving, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Until: gone, Title: "wait until " + gone,
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leaving[0].Namespace, leaving[0].Name)}}
 }
 

@@ -23,7 +23,7 @@ func stopQueued(c *Bench, n *view.Node, cause diagnosis.CauseID, lack view.Defic
 	for _, p := range n.Pods {
 		team := c.Cluster.TraitsOf(p).Team
 		priority, of := c.Queue.Priority(team)
-		if !of || priority >= mine || !givesUp(c, n, team, lack) {
+		if !of || priority >= mine || !enough(n, lack, func(p *corev1.Pod) bool { return c.Cluster.TraitsOf(p).Team == team }) {
 			continue
 		}
 		l := &lower{team: team, priority: priority, pods: runningOf(c, team)}
@@ -53,11 +53,11 @@ func (l *lower) compare(m *lower) int {
 	return cmp.Or(cmp.Compare(l.priority, m.priority), len(l.pods)-len(m.pods), cmp.Compare(l.team.Namespace, m.team.Namespace), cmp.Compare(l.team.Name, m.team.Name))
 }
 
-// givesUp says whether the node has enough for the pod once a team's pods have left it.
-func givesUp(c *Bench, n *view.Node, team view.Team, lack view.Deficits) bool {
+// enough says whether the node has enough for the pod once such pods have left it.
+func enough(n *view.Node, lack view.Deficits, leaves func(*corev1.Pod) bool) bool {
 	for name, missing := range lack {
 		for _, p := range n.Pods {
-			if c.Cluster.TraitsOf(p).Team == team {
+			if leaves(p) {
 				missing -= n.Contribution(p, name)
 			}
 		}

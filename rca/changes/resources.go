@@ -40,6 +40,9 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		for _, ch := range c.release(n, lack) {
 			out = append(out, []edit.Change{ch})
 		}
+		if ch, ok := leaving(c, n, root, lack); ok {
+			out = append(out, []edit.Change{ch})
+		}
 		if ch, ok := stopQueued(c, n, root, lack); ok {
 			out = append(out, []edit.Change{ch})
 		}

@@ -56,6 +56,18 @@ func Leaves(p *corev1.Pod, now time.Time) bool {
 	return p.DeletionTimestamp != nil && now.Sub(p.DeletionTimestamp.Time) < leavesWithin
 }
 
+// Overdue are the pods on the node that have some of the resource, should have ended long ago by
+// their deletionTimestamp, and are still there.
+func Overdue(n *Node, name corev1.ResourceName, now time.Time) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range n.Pods {
+		if p.DeletionTimestamp != nil && !Leaves(p, now) && n.Contribution(p, name) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // workUnit is what work lost is counted in: for the seconds by which pods of one age
 // differ nobody prefers a victim, let alone on a node that somebody has closed.
 const workUnit = time.Minute
