@@ -40,6 +40,16 @@ func TestWhatAClaimIsToBe(t *testing.T) {
 			"name PersistentVolumeClaim datas in deployment/w: there is no data", "claimName: datas"},
 		"another namespace's": {func(_ *world, p *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { p.Namespace = "b" },
 			"make PersistentVolumeClaim data in a, or run deployment/w in b, where one of that name is", `"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"10Gi"}},"storageClassName":""`},
+		"beside others that are bound": {func(w *world, _ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) {
+			v.Spec.StorageClassName = "slow"
+			for _, at := range [][3]string{{"a", "other", ""}, {"b", "data", ""}, {"c", "data", "x"}} {
+				other := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: at[0], Name: at[1]}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: at[2], StorageClassName: new("fast")}}
+				w.PVCs = append([]*corev1.PersistentVolumeClaim{other}, w.PVCs...)
+			}
+		}, `give PersistentVolume v the StorageClass of PersistentVolumeClaim data: "" instead of "slow"`, "kubectl patch pv v"},
+		"it is bound": {func(_ *world, p *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) {
+			v.Spec.StorageClassName, p.Spec.VolumeName = "slow", "v"
+		}, "", ""},
 		"the volume does": {func(*world, *corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {}, "", ""},
 	} {
 		w := newWorld()

@@ -223,6 +223,21 @@ func TestHoldersLeave(t *testing.T) {
 	}
 }
 
+// Idle holders that are too few are not asked to leave.
+func TestIdleHoldersAreTooFew(t *testing.T) {
+	w := newWorld()
+	w.Asking(list("nvidia.com/gpu", "2"))
+	w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+	w.AddHolder("a", "n", view.WholeGPU, 0)
+	w.AddHolder("b", "n", view.WholeGPU, 0)
+	c := w.bench(t, "Deployment")
+	c.Cluster.Uses = map[diagnosis.PodName]diagnosis.Use{{Namespace: "a", Name: "a"}: {Idle: true, Watched: 30 * time.Minute, Since: rcatest.Noon}}
+	lack, _ := c.Node("n").DeficitsOf(c.Wants)
+	if all := c.release(c.Node("n"), lack); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+}
+
 // Of two idle holders both owners are asked, one after the other, before anybody is evicted.
 func TestIdleHoldersAreAskedFirst(t *testing.T) {
 	w := newWorld()

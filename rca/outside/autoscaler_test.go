@@ -436,6 +436,11 @@ func TestAutoscalersAreTold(t *testing.T) {
   kubectl edit ec2nodeclass c
   kubectl get nodepool gpu -w
 `},
+		"its class says why": {outside.GrowPool, notReady(`False", reason: "Broken`), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: mend EC2NodeClass c, which NodePool gpu makes its machines by: Ready=False Broken (the node is not there yet)
+  kubectl describe ec2nodeclass c
+  kubectl edit ec2nodeclass c
+  kubectl get nodepool gpu -w
+`},
 		"it does not run": {outside.GrowPool, func(w *edittest.World) {
 			groups(w, atZero)
 			w.ConfigMaps[0].Annotations["cluster-autoscaler.kubernetes.io/last-updated"] = rcatest.Noon.Add(-time.Hour).Format(time.RFC3339)

@@ -20,6 +20,13 @@ func TestRoomKeptForAGroup(t *testing.T) {
 		want string
 	}{
 		"its members are counted": {nil, false, "likely: " + says + quiet},
+		"another group is larger": {func(w *rcatest.World, m *corev1.Pod) {
+			small := m.DeepCopy()
+			small.Name, small.UID, small.Labels = "a", "a", map[string]string{"scheduling.x-k8s.io/pod-group": "small"}
+			second := m.DeepCopy()
+			second.Name, second.UID = "m2", "m2"
+			w.Pods = append(w.Pods, second, small)
+		}, false, "likely: " + says + quiet},
 		"one was refused once": {func(_ *rcatest.World, m *corev1.Pod) {
 			m.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}}
 		}, false, "possible: " + says},

@@ -41,7 +41,7 @@ func TestWhyAJobHasNoGroup(t *testing.T) {
 		"others are down":          {func(w *rcatest.World) { w.Deployments = []*appsv1.Deployment{controllers("x/vc-scheduler", 1, 0)} }, false, "likely: " + made + rest},
 		"they have said why": {func(w *rcatest.World) {
 			w.Deployments = []*appsv1.Deployment{controllers(image, 2, 0)}
-			w.Events = []*corev1.Event{warning("batch.volcano.sh", "older", time.Hour), warning("batch.volcano.sh", "failed to get plugin x", time.Minute), warning("batch", "of another Job", 0)}
+			w.Events = []*corev1.Event{warning("batch.volcano.sh", "older", time.Hour), warning("batch.volcano.sh", "failed to get plugin x", time.Minute), warning("batch.volcano.sh", "a word of that minute", time.Minute), warning("batch", "of another Job", 0)}
 		}, false, "likely: " + made + "; they say: failed to get plugin x" + rest + "\nJob.batch.volcano.sh/a/train: PluginError: failed to get plugin x"},
 		"it is new":              {nil, true, "likely: Volcano's controllers are about to make its PodGroup, and its pods after that" + rest},
 		"PodGroups are not read": {func(w *rcatest.World) { w.Unread["PodGroup.scheduling.volcano.sh"] = "x" }, false, "possible: it has no pod, and whether Volcano has made a PodGroup for it was not read\nJob.batch.volcano.sh/a/train: has no status and no pod"},

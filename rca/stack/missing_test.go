@@ -74,6 +74,9 @@ func TestWhatInstallsAPlugin(t *testing.T) {
 			if f == nil || f.Link != Installed || f.State != Missing || f.Cause != diagnosis.GPUStackMissing || f.Says != k.says {
 				t.Fatalf("%+v", f)
 			}
+			if taints := len(l.Nodes[0].Spec.Taints); taints == 0 && strings.Contains(strings.Join(f.Mends[0].Steps, "\n"), "taints") {
+				t.Errorf("of no taint: %q", f.Mends[0].Steps)
+			}
 			last := f.Evidence[len(f.Evidence)-1]
 			if last.Fact != k.fact {
 				t.Errorf("%q, want %q", last.Fact, k.fact)
