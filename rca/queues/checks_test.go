@@ -166,3 +166,15 @@ func TestWhoseWordsEventsAre(t *testing.T) {
 		}
 	}
 }
+
+// Whose a check is stands in its AdmissionCheck, where that was read.
+func TestWhoChecks(t *testing.T) {
+	c := open(t, func(w *rcatest.World) {
+		w.Queues.Checks = append(w.Queues.Checks, object("", "dws", map[string]any{"spec": map[string]any{"controllerName": Provisioning}}))
+	})
+	for name, want := range map[string]string{"dws": Provisioning, "other": ""} {
+		if got := CheckedBy(c, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
