@@ -2,9 +2,9 @@ package diagnosis
 
 import "slices"
 
-// Unkept is what is said of one or more nodes that have no blocker, and whether the pod could
-// go there: kube-scheduler's rules are all that was tried, and nobody tries them for a pod that
-// has its node, nor by them for one that another scheduler refuses.
+// Unkept is what is said of one or more nodes that have no blocker, and whether the pod fits
+// there. Blockers are what kube-scheduler's rules say: they say nothing of a pod that has its
+// node, and do not decide about one that another scheduler refuses.
 func (d Diagnosis) Unkept(nodes int) (says string, fits bool) {
 	refused := slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.ID == SchedulerRefused })
 	return unkept(d.Pods.Placed, refused, nodes)

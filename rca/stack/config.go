@@ -99,15 +99,15 @@ func (c *pluginConfig) outdated() *Misread {
 			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
 			diagnosis.Fact(podRef(c.pod), "Ready since "+clock(began), view.Since("Ready", began)),
 		},
-		Mend: c.startAgain(wants, has)}
+		Mend: c.startAgain(shares, wants, has)}
 }
 
 // startAgain has the plugin read its configuration, by which it offers each GPU so often, and no
 // longer as often as it does. Under another name nothing tells who may then have how many.
-func (c *pluginConfig) startAgain(wants, has int) Mend {
+func (c *pluginConfig) startAgain(shares *shared, wants, has int) Mend {
 	m := Mend{Kind: diagnosis.RestartDevicePlugin}
 	offered, told := c.n.Status.Allocatable[view.WholeGPU]
-	if !told || sharesOf(c.entry).Sharing.TimeSlicing.Rename {
+	if !told || shares.Sharing.TimeSlicing.Rename {
 		m.Unproven = "what the device plugin offers once it has read it, only it tells"
 		return m
 	}

@@ -109,7 +109,7 @@ func asking(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
 // waits until they are (k8s-driver-manager cmd/driver-manager/main.go, gpu-operator issue 566).
 func (l *driverLink) undead() []*corev1.Pod {
 	return slices.DeleteFunc(asking(l.n, view.IsGPU), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp == nil || l.s.since(p.DeletionTimestamp.Time) <= podTime
+		return p.DeletionTimestamp == nil || view.Leaves(p, l.s.w.State.Now)
 	})
 }
 

@@ -180,7 +180,7 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		}, "4 waiting DriverNotReady proven: cannot load its driver before 2 pods (ml/held, …) have ended, which are overdue | RepairDeviceStack end 2 pods (ml/held, …) on n by force: its driver's manager waits for that"},
 		"it may still leave": {func(l *lab, n *corev1.Node) {
 			manager(6*time.Minute)(l, n)
-			l.Pods[1].DeletionTimestamp = &metav1.Time{Time: noon.Add(-5 * time.Minute)}
+			l.Pods[1].DeletionTimestamp = &metav1.Time{Time: noon.Add(time.Second - 5*time.Minute)}
 		}, "4 starting DriverNotReady proven: is starting: its driver is being loaded for 6 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 15 min"},
 		"a user holds no GPU": {func(l *lab, n *corev1.Node) {
 			manager(6*time.Minute)(l, n)
