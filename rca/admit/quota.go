@@ -96,6 +96,9 @@ func waitForQuota(_ *edit.Workload, refusing []admission.Quota) (edit.Change, bo
 		for _, name := range q.Exceeded() {
 			top := q.Top(name)
 			slices.SortStableFunc(top, func(a, b admission.QuotaHolder) int {
+				if ends := cmp.Compare(len(unbound([]*corev1.Pod{a.Pod})), len(unbound([]*corev1.Pod{b.Pod}))); ends != 0 {
+					return ends
+				}
 				return cmp.Compare(view.Rank(view.EndsAlone(a.Pod)), view.Rank(view.EndsAlone(b.Pod)))
 			})
 			lack := q.Need(name, 1)
@@ -114,10 +117,33 @@ func waitForQuota(_ *edit.Workload, refusing []admission.Quota) (edit.Change, bo
 			}
 		}
 	}
+	if idle := unbound(leave); len(idle) > 0 {
+		return stopIdle(leave, idle), true
+	}
 	if endless := view.Endless(leave); len(endless) > 0 {
 		return edit.UntilStopped(diagnosis.QuotaExceeded, leave, endless, ""), true
 	}
 	return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " ends",
 		Title:    "wait until " + view.PodList(leave) + " leaves quota free",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leave[0].Namespace, leave[0].Name)}}, true
+}
+
+// unbound are those of the holders that have no node: a quota counts a pod from when it exists, and one that
+// waits itself comes to no end by that.
+func unbound(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.Spec.NodeName != "" || p.DeletionTimestamp != nil })
+}
+
+// stopIdle is for a quota that is held by pods that wait themselves: nobody loses work where they are stopped.
+func stopIdle(leave, idle []*corev1.Pod) edit.Change {
+	does := "it holds quota and waits itself"
+	if len(idle) > 1 {
+		does = "they hold quota and wait themselves"
+	}
+	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " is gone",
+		Title: fmt.Sprintf("have %s begin, or have somebody stop what made it: %s", view.PodList(idle), does)}
+	for _, p := range idle {
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl unpend why pod/%s -n %s  # why it waits, and what made it", p.Name, p.Namespace))
+	}
+	return ch
 }

@@ -92,6 +92,7 @@ func TestWhoLeavesQuotaFree(t *testing.T) {
 		return func(p *corev1.Pod) { p.Spec.RestartPolicy = policy }
 	}
 	server := as(corev1.RestartPolicyAlways)
+	waits := func(p *corev1.Pod) { p.Spec.RestartPolicy, p.Spec.NodeName = corev1.RestartPolicyNever, "" }
 	for name, tc := range map[string]struct {
 		pods []*corev1.Pod
 		hard string
@@ -103,6 +104,8 @@ func TestWhoLeavesQuotaFree(t *testing.T) {
 		"none ends":                   {holders(server, server), "2", "a/p0 is stopped, which nothing says will be"},
 		"more is held than may be":    {holders(server, as(corev1.RestartPolicyNever), as(corev1.RestartPolicyNever)), "2", "2 pods (a/p1, …) ends"},
 		"it may have none":            {holders(server), "0", ""},
+		"one that waits itself":       {holders(waits), "1", "a/p0 is gone"},
+		"one that runs before it":     {holders(waits, as(corev1.RestartPolicyNever)), "2", "a/p1 ends"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

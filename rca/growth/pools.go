@@ -131,6 +131,8 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 	case len(ofBar(said, scaling.Devices)) > 0:
 		g.Bar = scaling.Devices
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node for a pod that claims devices by DRA in this way", evidence)
+	case len((whose{c}).behindTaint(o, said)) > 0:
+		c.tellTemplate(g, diagnosis.UntoleratedTaint, "NodePool", (whose{c}).behindTaint(o, said), evidence)
 	case len(ofBar(said, scaling.Selector)) > 0:
 		c.tellTemplate(g, diagnosis.NodeSelectorMismatch, "NodePool", ofBar(said, scaling.Selector), evidence)
 	case len(ofBar(said, scaling.Types)) > 0:
@@ -298,9 +300,15 @@ func limitsText(p *scaling.Pool, only []corev1.ResourceName) string {
 func (c *Case) tellTemplate(g *Growth, id diagnosis.CauseID, kind string, of []scaling.Reason, evidence diagnosis.Evidence) {
 	g.OfTemplate, g.Bar = id, of[0].Bar
 	g.Label, g.Pools = labelFor(of, c.gpuPools(of))
+	if slices.ContainsFunc(c.Cluster.Outlook().Pools, func(p scaling.Pool) bool { return !scaling.Tolerates(c.Pod, p.Taints) && p.Speaks(g.Label) }) {
+		g.Label = "" // taints are looked at before labels: of that pool Karpenter has not said whether it has the label
+	}
 	says := "its selector or affinity fits nothing that a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	if id == diagnosis.UntoleratedTaint {
 		g.Tolerate = of[0].Tolerated()
+		if p := c.Cluster.Outlook().Pool(of[0].Pool); p != nil {
+			g.Tolerate = c.toleration(p)
+		}
 		says = "it does not tolerate the taint of what a " + kind + " makes: " + view.Quotable(of[0].Text, 160)
 	}
 	g.Template = view.Found(diagnosis.Likely, says, evidence)

@@ -29,6 +29,31 @@ func (c whose) forIt(o *scaling.Outlook, said []scaling.Reason) []scaling.Reason
 	return slices.DeleteFunc(slices.Clone(said), func(r scaling.Reason) bool { return o.Pool(r.Pool) != nil && !fits(r) })
 }
 
+// behindTaint is what Karpenter says of pools for GPUs that are refused for their taint, and whose labels
+// are those that the pod selects: it looks at taints first (pkg/controllers/provisioning/scheduling/nodeclaim.go),
+// so what other pools' labels lack is no matter of the pod's.
+func (c whose) behindTaint(o *scaling.Outlook, said []scaling.Reason) []scaling.Reason {
+	return slices.DeleteFunc(ofBar(said, scaling.Taint), func(r scaling.Reason) bool {
+		p := o.Pool(r.Pool)
+		return p == nil || !p.OfGPUs() || !p.Selected(c.Pod)
+	})
+}
+
+// toleration is what the pod lacks for the first taint of the pool that it does not tolerate.
+func (c *Case) toleration(p *scaling.Pool) string {
+	for i := range p.Taints {
+		t := &p.Taints[i]
+		switch {
+		case scaling.Tolerates(c.Pod, p.Taints[i:i+1]):
+		case t.Value == "":
+			return fmt.Sprintf("{key: %s, operator: Exists, effect: %s}", t.Key, t.Effect)
+		default:
+			return fmt.Sprintf("{key: %s, operator: Equal, value: %q, effect: %s}", t.Key, t.Value, t.Effect)
+		}
+	}
+	return ""
+}
+
 // emptied are the pools of which Karpenter says on themselves, at about the time of an Event where one is
 // given, that their requirements leave no instance type: it passes them over, and tells the pod of the others
 // alone (pkg/controllers/provisioning/scheduling/scheduler.go).

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/scaling"
 )
@@ -54,6 +55,42 @@ func TestWhosePoolsKarpenterSpeaksOf(t *testing.T) {
 			emptyPool(w, "gpu", time.Minute)
 		}, "AutoscalerCannotHelp likely: NodePool gpu, which is for such a pod, takes no machine: it requires karpenter.sh/capacity-type In ondemand, and of that label there are on-demand, spot, reserved"},
 	})
+}
+
+// Karpenter looks at taints before labels: a pool for GPUs that is refused for its taint, and whose labels the
+// pod selects, is the one that it is meant for, whatever label the pools for others lack.
+func TestPoolsBehindTheirTaint(t *testing.T) {
+	for name, tc := range map[string]struct {
+		operator, value, family string
+		want                    diagnosis.CauseID
+		tolerate                string
+	}{
+		"requires that the label exists": {"Exists", "", "p5", diagnosis.UntoleratedTaint, `{key: sku, operator: Equal, value: "gpu", effect: NoSchedule}`},
+		"has it as asked":                {"In", "L40S", "p5", diagnosis.UntoleratedTaint, `{key: sku, operator: Equal, value: "gpu", effect: NoSchedule}`},
+		"has another value of it":        {"In", "T4", "p5", diagnosis.NodeSelectorMismatch, ""},
+		"is for others":                  {"Exists", "", "m5", diagnosis.NodeSelectorMismatch, ""},
+	} {
+		g := of(t, func(w *rcatest.World) {
+			ready := condition("Ready", "True", "Ready", "", 0)
+			plain(w, "x", ready)
+			plain(w, "gpu", ready)
+			label := map[string]any{"key": "model", "operator": tc.operator}
+			if tc.value != "" {
+				label["values"] = []any{tc.value}
+			}
+			w.NodePools[1].Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{
+				"taints":       []any{map[string]any{"key": "sku", "value": "gpu", "effect": "NoSchedule"}},
+				"requirements": []any{label, map[string]any{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": []any{tc.family}}}}}}
+			w.Wait.Spec.NodeSelector = map[string]string{"model": "L40S"}
+			says(w, "karpenter", "FailedScheduling", `Failed to schedule pod, incompatible requirements, label "model" does not have known values (NodePool=x); did not tolerate taint (taint=sku=gpu:NoSchedule) (NodePool=gpu)`, 0)
+		})
+		if g.OfTemplate != tc.want || g.Tolerate != tc.tolerate {
+			t.Errorf("%s: %s, %q", name, g.OfTemplate, g.Tolerate)
+		}
+		if g.Label != "" {
+			t.Errorf("%s: no pool is said to have label %s, and one was not asked", name, g.Label)
+		}
+	}
 }
 
 // The cluster autoscaler counts groups by the reason and names none: those whose nodes are there account for

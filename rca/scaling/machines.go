@@ -57,6 +57,7 @@ var valuesWithGPUs = map[string]func(string) bool{
 	"instance-type":             HasNVIDIA,
 	"instance-shape":            HasNVIDIA,
 	"sku-family":                func(v string) bool { return v == "N" },
+	"sku-name":                  HasNVIDIA,
 }
 
 // gpuValues is Yes where all values are of machines with GPUs, No where none is.

@@ -47,7 +47,18 @@ func (p *Pool) gpus() Fit {
 // Takes says whether taints, labels and requirements of the pool let the pod onto its machines,
 // whatever those have.
 func (p *Pool) Takes(pod *corev1.Pod) bool {
-	return Tolerates(pod, p.Taints) && admits(pod, p.Labels, p.Requirements)
+	return Tolerates(pod, p.Taints) && p.Selected(pod)
+}
+
+// Selected says whether what the pod selects by leaves machines of the pool, whatever their taints. A label
+// that the pool requires to exist is given to each machine with the value that the pod asks for (Karpenter's
+// documentation of NodePools, user-defined labels).
+func (p *Pool) Selected(pod *corev1.Pod) bool { return admits(pod, p.Labels, p.Requirements) }
+
+// Speaks says whether the pool gives its machines that label, or requires something of it.
+func (p *Pool) Speaks(key string) bool {
+	_, set := p.Labels[key]
+	return set || slices.ContainsFunc(p.Requirements, func(r corev1.NodeSelectorRequirement) bool { return r.Key == key })
 }
 
 // Suits says the same of a machine that is on its way.
