@@ -140,7 +140,7 @@ func stopIdle(leave, idle []*corev1.Pod) edit.Change {
 	if len(idle) > 1 {
 		does = "they hold quota and wait themselves"
 	}
-	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.PodList(leave) + " is gone",
+	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Victims: leave, Until: view.Gone(leave),
 		Title: fmt.Sprintf("have %s begin, or have somebody stop what made it: %s", view.PodList(idle), does)}
 	for _, p := range idle {
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl unpend why pod/%s -n %s  # why it waits, and what made it", p.Name, p.Namespace))

@@ -51,10 +51,7 @@ func gives(n *view.Node, lack view.Deficits, such func(*corev1.Pod) bool) []*cor
 
 // waitGone is for pods that are being deleted.
 func waitGone(cause diagnosis.CauseID, leaving []*corev1.Pod) edit.Change {
-	gone := view.PodList(leaving) + " is gone"
-	if len(leaving) > 1 {
-		gone = view.PodList(leaving) + " are gone"
-	}
+	gone := view.Gone(leaving)
 	return edit.Change{Kind: diagnosis.Wait, Cause: cause, Victims: leaving, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Until: gone, Title: "wait until " + gone,
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", leaving[0].Namespace, leaving[0].Name)}}
 }

@@ -176,6 +176,14 @@ func PodList(pods []*corev1.Pod) string {
 	return fmt.Sprintf("%d pods (%s/%s, …)", len(pods), pods[0].Namespace, pods[0].Name)
 }
 
+// Gone says of pods that they are no more.
+func Gone(pods []*corev1.Pod) string {
+	if len(pods) == 1 {
+		return PodList(pods) + " is gone"
+	}
+	return PodList(pods) + " are gone"
+}
+
 // SortedNames are the names of the resources, sorted.
 func SortedNames(list corev1.ResourceList) []corev1.ResourceName {
 	out := make([]corev1.ResourceName, 0, len(list))
