@@ -29,6 +29,7 @@ func TestWhoIsLeaving(t *testing.T) {
 		"its time was over":        {[3]time.Duration{late}, "1", "see why a/h0 does not end on n, whose time was over at 11:54:00 UTC: h0"},
 		"another leaves in time":   {[3]time.Duration{late, soon}, "1", "wait until a/h1 is gone: h1"},
 		"which is too few":         {[3]time.Duration{soon, late}, "2", "see why a/h1 does not end on n, whose time was over at 11:54:00 UTC: h0 h1"},
+		"two are late":             {[3]time.Duration{late, late}, "2", "see why 2 pods (a/h0, …) do not end on n, whose time was over long ago: h0 h1"},
 		"all are too few together": {[3]time.Duration{late, soon}, "3", ""},
 	} {
 		w := newWorld()
@@ -49,6 +50,11 @@ func TestWhoIsLeaving(t *testing.T) {
 				pods = append(pods, p.Name)
 			}
 			got = ch.Title + ": " + strings.Join(pods, " ")
+		}
+		for i, after := range tc.gone {
+			if told := strings.Contains(strings.Join(ch.Commands, "\n"), fmt.Sprintf("delete pod h%d ", i)); told && after != late || strings.HasPrefix(got, "see why 2") && after == late && !told {
+				t.Errorf("%s: h%d in %q", name, i, ch.Commands)
+			}
 		}
 		if got != tc.want || ok && (ch.Kind != diagnosis.Wait || ch.Untestable != "" || !ch.Manual || !strings.HasSuffix(ch.Until, "gone")) {
 			t.Errorf("%s: %q, want %q; %+v", name, got, tc.want, ch)

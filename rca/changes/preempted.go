@@ -32,9 +32,15 @@ func leaving(c *Bench, n *view.Node, cause diagnosis.CauseID, lack view.Deficits
 		return edit.Change{}, false
 	}
 	all := gives(n, lack, goes)
-	late := all[slices.IndexFunc(all, func(p *corev1.Pod) bool { return !soon(p) })]
-	ch, until := endOverdue(cause, late), waitGone(cause, all)
-	ch.Kind, ch.Untestable, ch.Victims, ch.Until = diagnosis.Wait, "", all, until.Until
+	late := slices.DeleteFunc(slices.Clone(all), soon)
+	ch := endOverdue(cause, late[0])
+	if len(late) > 1 {
+		ch.Title = fmt.Sprintf("see why %s do not end on %s, whose time was over long ago", view.PodList(late), n.Name)
+	}
+	for _, p := range late[1:] {
+		ch.Commands = append(ch.Commands, endOverdue(cause, p).Commands...)
+	}
+	ch.Kind, ch.Untestable, ch.Victims, ch.Until = diagnosis.Wait, "", all, view.Gone(all)
 	return ch, true
 }
 

@@ -103,11 +103,12 @@ func (c *pluginConfig) outdated() *Misread {
 }
 
 // startAgain has the plugin read its configuration, by which it offers each GPU so often, and no
-// longer as often as it does. Under another name nothing tells who may then have how many.
+// longer as often as it does. Without GPU feature discovery's word nobody knows how often that is,
+// and under another name not who may then have how many.
 func (c *pluginConfig) startAgain(shares *shared, wants, has int) Mend {
 	m := Mend{Kind: diagnosis.RestartDevicePlugin}
 	offered, told := c.n.Status.Allocatable[view.WholeGPU]
-	if !told || shares.Sharing.TimeSlicing.Rename {
+	if !told || replicas(c.n) == 0 || shares.Sharing.TimeSlicing.Rename {
 		m.Unproven = "what the device plugin offers once it has read it, only it tells"
 		return m
 	}

@@ -120,6 +120,7 @@ func (l *driverLink) awaits(left []*corev1.Pod) *Finding {
 		ended = "have ended, which are overdue"
 	}
 	f := l.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver before "+view.PodList(left)+" "+ended)
+	f.Certainty = diagnosis.Likely // what its manager waits for is in its log alone; newer ones leave pods alone where no driver is loaded
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "end " + view.PodList(left) + " on " + l.n.Name + " by force: its driver's manager waits for that", Risk: diagnosis.MediumRisk, Minutes: 10, Stops: left,
 		Until: "the driver of " + l.n.Name + " is loaded and its device plugin has announced its GPUs",
 		Steps: []string{"see that nothing of it runs on the node any more: the API server forgets a pod that is deleted by force, whether or not its processes and volumes are gone"}}

@@ -172,12 +172,12 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		"who held it does not leave": {func(l *lab, n *corev1.Node) {
 			manager(6*time.Minute)(l, n)
 			l.Pods[1].DeletionTimestamp = &metav1.Time{Time: noon.Add(-6 * time.Minute)}
-		}, "4 waiting DriverNotReady proven: cannot load its driver before ml/held has ended, which is overdue by 6 min | RepairDeviceStack end ml/held on n by force: its driver's manager waits for that"},
+		}, "4 waiting DriverNotReady likely: cannot load its driver before ml/held has ended, which is overdue by 6 min | RepairDeviceStack end ml/held on n by force: its driver's manager waits for that"},
 		"nor another": {func(l *lab, n *corev1.Node) {
 			manager(6*time.Minute)(l, n)
 			l.Pods[1].DeletionTimestamp, l.Pods[1].Finalizers = &metav1.Time{Time: noon.Add(-6 * time.Minute)}, []string{"f"}
 			l.user(func(p *corev1.Pod) { p.Name, p.DeletionTimestamp = "other", l.Pods[1].DeletionTimestamp })
-		}, "4 waiting DriverNotReady proven: cannot load its driver before 2 pods (ml/held, …) have ended, which are overdue | RepairDeviceStack end 2 pods (ml/held, …) on n by force: its driver's manager waits for that"},
+		}, "4 waiting DriverNotReady likely: cannot load its driver before 2 pods (ml/held, …) have ended, which are overdue | RepairDeviceStack end 2 pods (ml/held, …) on n by force: its driver's manager waits for that"},
 		"it may still leave": {func(l *lab, n *corev1.Node) {
 			manager(6*time.Minute)(l, n)
 			l.Pods[1].DeletionTimestamp = &metav1.Time{Time: noon.Add(time.Second - 5*time.Minute)}
