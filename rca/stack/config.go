@@ -94,7 +94,11 @@ func (c *pluginConfig) outdated() *Misread {
 	}
 	at := cm.Namespace + "/" + cm.Name
 	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
-	return &Misread{Says: fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times, and offers each %d times", at, wants, has),
+	says := fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times", at, wants)
+	if replicas(c.n) > 0 { // else nobody says how often it does
+		says += fmt.Sprintf(", and offers each %d times", has)
+	}
+	return &Misread{Says: says,
 		Evidence: []diagnosis.Evidence{
 			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
 			diagnosis.Fact(podRef(c.pod), "Ready since "+clock(began), view.Since("Ready", began)),

@@ -34,7 +34,7 @@ func TestAConfigurationIsReadOnce(t *testing.T) {
 		offers   int64 // afterwards, where the node offers 6 now; 0: nobody knows
 	}{
 		"it was written since":    {bySlices, "2", time.Hour, says, 12},
-		"nobody says how often":   {bySlices, "", time.Hour, strings.Replace(says, "2 times", "1 times", 1), 0},
+		"nobody says how often":   {bySlices, "", time.Hour, strings.TrimSuffix(says, ", and offers each 2 times"), 0},
 		"it says that none was":   {bySlices, "1", time.Hour, strings.Replace(says, "2 times", "1 times", 1), 24},
 		"by another name":         {strings.Replace(bySlices, "resources", "renameByDefault: true, resources", 1), "2", time.Hour, says, 0},
 		"it was written before":   {bySlices, "2", 3 * time.Hour, "", 0},
