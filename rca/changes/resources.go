@@ -72,7 +72,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 				}
 			}
 		}
-		if slices.ContainsFunc(causes, mend.Unsettled) || slices.Contains(causes, diagnosis.MIGLayoutDrift) && layouts.NotLooked(n, a) {
+		if passing(n, causes, a) {
 			continue
 		}
 		for _, ch := range c.changeGPURequest(n, root, a) {
@@ -86,6 +86,15 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		out = append(out, []edit.Change{ch})
 	}
 	return out
+}
+
+// passing says whether what the node offers now may be gone in a minute: MIG manager is not done
+// with it, has yet to hear of a layout that was asked for since, or its device plugin has not
+// looked. Another request would fit there only until then, and its pod be in the way of the
+// layout: MIG manager cannot remake a GPU that is held.
+func passing(n *view.Node, causes []diagnosis.CauseID, a view.Ask) bool {
+	_, unheard := layouts.Unheard(n)
+	return slices.ContainsFunc(causes, mend.Unsettled) || slices.Contains(causes, diagnosis.MIGLayoutDrift) && (unheard || layouts.NotLooked(n, a))
 }
 
 // whoEnds are the holders to wait for: the cheapest of those who end by themselves, where they are

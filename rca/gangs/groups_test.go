@@ -94,3 +94,12 @@ func TestAnOldRevisionHoldsWhatTheNewOneNeeds(t *testing.T) {
 		}
 	}
 }
+
+// Of more groups than a line holds the first are named, and that there are others.
+func TestManyGroups(t *testing.T) {
+	for n, want := range map[int]string{8: "groups a, b, c, d, e, f, g, h of it each", 9: "groups a, b, c, d, e, f, g, h and others of it each"} {
+		if got := halvesSay(strings.Split("abcdefghi"[:n], ""), "nvidia.com/gpu"); !strings.HasPrefix(got, want) {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

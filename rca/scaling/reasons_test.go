@@ -147,11 +147,11 @@ func TestGroupsOfStatus(t *testing.T) {
 		return g
 	}
 	s := &Status{Groups: []Group{of(0, 0, 2, "NoActivity"), of(1, 0, 2, "InProgress"), of(0, 1, 2, ""), of(2, 2, 2, "Backoff"), of(3, 2, 2, ""), of(0, 0, 0, ""), of(1, 1, 0, "")}}
-	const want = "empty; ; ; at max in backoff; at max; ; "
+	const want = "empty; ; grows; at max in backoff; at max; ; "
 	var got []string
 	for i := range s.Groups {
 		g, says := &s.Groups[i], []string{}
-		for word, is := range map[string]bool{"empty": g.Empty(), "at max": g.AtMax(), "in backoff": g.InBackoff()} {
+		for word, is := range map[string]bool{"empty": g.Empty(), "at max": g.AtMax(), "in backoff": g.InBackoff(), "grows": g.Grows()} {
 			if is {
 				says = append(says, word)
 			}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -27,15 +28,15 @@ func newCordon(a action) verb { return &cordon{marked{a}} }
 
 func (v *cordon) steps() []journal.Step {
 	return v.underLock([]journal.Step{
-		{ID: v.id("cordon"), Text: "cordon " + v.Target.Name + " until it is mended", Within: contention, Try: v.close},
-		{ID: v.id("ticket"), Text: "write the hardware ticket's text into an Event of " + v.Target.Name, Within: contention, Try: v.tell},
-		{ID: v.id("closed"), Text: "see that " + v.Target.Name + " is closed", Within: contention, Try: v.closed},
+		{ID: v.id("cordon"), Text: "cordon " + v.Target.Name + " until it is mended", Within: pace.Contention, Try: v.close},
+		{ID: v.id("ticket"), Text: "write the hardware ticket's text into an Event of " + v.Target.Name, Within: pace.Contention, Try: v.tell},
+		{ID: v.id("closed"), Text: "see that " + v.Target.Name + " is closed", Within: pace.Contention, Try: v.closed},
 	})
 }
 
 // wayBack opens the node, if it is ours.
 func (v *cordon) wayBack() []journal.Step {
-	return append([]journal.Step{{ID: v.backID("release"), Text: "uncordon " + v.Target.Name, Within: contention, Try: v.giveBack}}, v.unlockBack()...)
+	return append([]journal.Step{{ID: v.backID("release"), Text: "uncordon " + v.Target.Name, Within: pace.Contention, Try: v.giveBack}}, v.unlockBack()...)
 }
 
 // left is nothing: the node is opened again.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -29,8 +30,8 @@ func (m marked) underLock(steps []journal.Step) []journal.Step {
 	if m.Locks == "" {
 		return steps
 	}
-	out := []journal.Step{{ID: m.id("lock"), Text: "lock " + m.Target.Name, Within: contention, Try: m.lock}}
-	return append(append(out, steps...), journal.Step{ID: m.id("unlock"), Text: "unlock " + m.Target.Name, Within: contention, Try: m.unlock})
+	out := []journal.Step{{ID: m.id("lock"), Text: "lock " + m.Target.Name, Within: pace.Contention, Try: m.lock}}
+	return append(append(out, steps...), journal.Step{ID: m.id("unlock"), Text: "unlock " + m.Target.Name, Within: pace.Contention, Try: m.unlock})
 }
 
 // unlockBack is the step of the way back that gives the lock back.
@@ -38,7 +39,7 @@ func (m marked) unlockBack() []journal.Step {
 	if m.Locks == "" {
 		return nil
 	}
-	return []journal.Step{{ID: m.backID("unlock"), Text: "unlock " + m.Target.Name, Within: contention, Try: m.unlock}}
+	return []journal.Step{{ID: m.backID("unlock"), Text: "unlock " + m.Target.Name, Within: pace.Contention, Try: m.unlock}}
 }
 
 // lock takes the lease of the node: of all plans for it, one goes on.

@@ -16,6 +16,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -35,7 +36,7 @@ func memory(objects ...runtime.Object) Deps {
 		}
 	}
 	client := fake.NewClientset(typed...)
-	return Deps{Client: client, As: client, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler), Deadlines: Deadlines{}.WithDefaults(),
+	return Deps{Client: client, As: client, Now: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler), Deadlines: pace.Deadlines{}.WithDefaults(),
 		Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 			v1alpha1.Remediations: "RemediationList", v1alpha1.Approvals: "ApprovalList", nodeprobe.Resource: "NodeGeometryList"}, custom...)}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -26,7 +27,7 @@ type patch struct{ action }
 func newPatch(a action) verb { return patch{a} }
 
 func (v patch) steps() []journal.Step {
-	return v.oneStep(fmt.Sprintf("patch %s/%s", strings.ToLower(v.Target.Kind), v.Target.Name), contention, v.merge)
+	return v.oneStep(fmt.Sprintf("patch %s/%s", strings.ToLower(v.Target.Kind), v.Target.Name), pace.Contention, v.merge)
 }
 
 func (v patch) rights() []right { return []right{rightOn("patch", v.Target)} }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -68,7 +69,7 @@ func (p *Program) EveryWayBack() []journal.Step {
 }
 
 func (p *Program) nominationBack() journal.Step {
-	return journal.Step{ID: "undo/nomination", Text: "take the nomination back", Within: contention, Try: func(ctx context.Context, _ *journal.Entry) (string, error) {
+	return journal.Step{ID: "undo/nomination", Text: "take the nomination back", Within: pace.Contention, Try: func(ctx context.Context, _ *journal.Entry) (string, error) {
 		return p.nominateNobody(ctx)
 	}}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -32,11 +33,11 @@ type recreate struct{ action }
 func newRecreate(a action) verb { return recreate{a} }
 
 func (v recreate) steps() []journal.Step {
-	return v.oneStep(fmt.Sprintf("make %s/%s again", strings.ToLower(v.Target.Kind), v.Target.Name), v.Deadlines.Leave+contention, v.remake)
+	return v.oneStep(fmt.Sprintf("make %s/%s again", strings.ToLower(v.Target.Kind), v.Target.Name), v.Deadlines.Leave+pace.Contention, v.remake)
 }
 
 func (v recreate) wayBack() []journal.Step {
-	return []journal.Step{{ID: v.backID(diagnosis.VerbRecreate), Text: "make the old " + strings.ToLower(v.Target.Kind) + " again", Within: v.Deadlines.Leave + contention, Try: v.remakeOld}}
+	return []journal.Step{{ID: v.backID(diagnosis.VerbRecreate), Text: "make the old " + strings.ToLower(v.Target.Kind) + " again", Within: v.Deadlines.Leave + pace.Contention, Try: v.remakeOld}}
 }
 
 // left is that it was made again or, where it is made from the old one again, which of its

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -25,24 +26,24 @@ type relayout struct {
 func newRelayout(a action) verb { return &relayout{marked{a}, a.Relayout} }
 
 func (s *relayout) steps() []journal.Step {
-	out := []journal.Step{{ID: s.id("cordon"), Text: "cordon " + s.Target.Name, Within: contention, Try: s.cordon}}
+	out := []journal.Step{{ID: s.id("cordon"), Text: "cordon " + s.Target.Name, Within: pace.Contention, Try: s.cordon}}
 	for _, v := range s.how.Victims {
 		out = append(out, journal.Step{ID: s.id("evict/" + v.Namespace + "/" + v.Name), Text: evictText(v), Within: s.Deadlines.Evict,
 			Try: func(ctx context.Context, e *journal.Entry) (string, error) { return s.evictHolder(ctx, v, e) }})
 	}
 	out = append(out, journal.Step{ID: s.id("empty"), Text: "wait until nobody holds the GPUs", Within: s.Deadlines.Leave, Try: s.waitEmpty})
 	if s.how.ConfigMap != nil {
-		out = append(out, journal.Step{ID: s.id("entry"), Text: "add entry " + s.how.Config, Within: contention, Try: s.writeEntry})
+		out = append(out, journal.Step{ID: s.id("entry"), Text: "add entry " + s.how.Config, Within: pace.Contention, Try: s.writeEntry})
 	}
 	if s.how.First != "" {
-		out = append(out, journal.Step{ID: s.id("first"), Text: "set " + nodeprobe.LabelMIGConfig + "=" + s.how.First + ", which its GPUs have", Within: s.Deadlines.Notice + contention, Try: s.askFirst})
+		out = append(out, journal.Step{ID: s.id("first"), Text: "set " + nodeprobe.LabelMIGConfig + "=" + s.how.First + ", which its GPUs have", Within: s.Deadlines.Notice + pace.Contention, Try: s.askFirst})
 	}
 	out = append(out,
-		journal.Step{ID: s.id("config"), Text: "set " + nodeprobe.LabelMIGConfig + "=" + s.how.Config, Within: contention, Try: s.configure},
+		journal.Step{ID: s.id("config"), Text: "set " + nodeprobe.LabelMIGConfig + "=" + s.how.Config, Within: pace.Contention, Try: s.configure},
 		journal.Step{ID: s.id("manager"), Text: "wait for MIG manager", Within: s.Deadlines.Manager, Try: func(ctx context.Context, e *journal.Entry) (string, error) {
 			return s.waitManager(ctx, s.how.Config, e)
 		}},
-		journal.Step{ID: s.id("release"), Text: "verify the layout and uncordon " + s.Target.Name, Within: contention, Try: s.verifyAndRelease})
+		journal.Step{ID: s.id("release"), Text: "verify the layout and uncordon " + s.Target.Name, Within: pace.Contention, Try: s.verifyAndRelease})
 	return s.underLock(out)
 }
 

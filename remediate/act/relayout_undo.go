@@ -6,6 +6,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 )
 
 // wayBack goes back to the prior layout once, if the label was set, and out of the
@@ -13,19 +14,19 @@ import (
 // lost; each step finds by itself whether there is something to take back.
 func (s *relayout) wayBack() []journal.Step {
 	out := []journal.Step{
-		{ID: s.backID("config"), Text: "set " + nodeprobe.LabelMIGConfig + " back", Within: contention, Parks: true, Try: s.setBack},
+		{ID: s.backID("config"), Text: "set " + nodeprobe.LabelMIGConfig + " back", Within: pace.Contention, Parks: true, Try: s.setBack},
 		{ID: s.backID("manager"), Text: "wait for MIG manager to go back", Within: s.Deadlines.Manager, Parks: true, Try: s.waitBack},
 	}
 	if s.how.ConfigMap != nil {
-		out = append(out, journal.Step{ID: s.backID("entry"), Text: "take entry " + s.how.Config + " out", Within: contention, Try: s.dropEntry})
+		out = append(out, journal.Step{ID: s.backID("entry"), Text: "take entry " + s.how.Config + " out", Within: pace.Contention, Try: s.dropEntry})
 	}
-	out = append(out, journal.Step{ID: s.backID("release"), Text: "uncordon " + s.Target.Name, Within: contention, Parks: true, Try: s.giveBack})
+	out = append(out, journal.Step{ID: s.backID("release"), Text: "uncordon " + s.Target.Name, Within: pace.Contention, Parks: true, Try: s.giveBack})
 	return append(out, s.unlockBack()...)
 }
 
 // parked leaves the node cordoned, with the reason on it.
 func (s *relayout) parked() []journal.Step {
-	return append([]journal.Step{{ID: s.backID("park"), Text: "leave " + s.Target.Name + " cordoned, with the reason on it", Within: contention, Try: s.park}}, s.unlockBack()...)
+	return append([]journal.Step{{ID: s.backID("park"), Text: "leave " + s.Target.Name + " cordoned, with the reason on it", Within: pace.Contention, Try: s.park}}, s.unlockBack()...)
 }
 
 // setBack asks MIG manager for the prior config, unless somebody has asked for a

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
@@ -151,7 +152,7 @@ func (r *Release) Do(ctx context.Context, poll time.Duration, tell func(string))
 			return err
 		}
 	}
-	return r.until(ctx, poll, contention, func(n *corev1.Node) (string, error) {
+	return r.until(ctx, poll, pace.Contention, func(n *corev1.Node) (string, error) {
 		var spec map[string]any
 		if r.opens && n.Spec.Unschedulable && (r.mark == nil || keptClosed(n, r.mark.PriorUnschedulable) == nil) {
 			spec = map[string]any{"unschedulable": nil}
@@ -164,7 +165,7 @@ func (r *Release) Do(ctx context.Context, poll time.Duration, tell func(string))
 // says counts once it has moved, or has stayed for as long as MIG manager takes to look.
 func (r *Release) setBack(ctx context.Context, poll time.Duration, tell func(string)) error {
 	mark := *r.mark
-	err := r.until(ctx, poll, contention, func(n *corev1.Node) (string, error) {
+	err := r.until(ctx, poll, pace.Contention, func(n *corev1.Node) (string, error) {
 		mark.Step, mark.PriorState = "config "+r.config, n.Labels[nodeprobe.LabelMIGConfigState]
 		return r.write(ctx, n, nil, map[string]any{nodeprobe.LabelMIGConfig: r.config}, &mark)
 	})

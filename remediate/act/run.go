@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/tally"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/owners"
@@ -30,48 +31,11 @@ type Deps struct {
 	Logger *slog.Logger
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun    bool
-	Deadlines Deadlines
+	Deadlines pace.Deadlines
 	// Locks is the namespace of the lock leases of nodes; no such lock without it: the
 	// mark on the node keeps others off.
 	Locks string
 }
-
-// Deadlines bound the waits of one plan.
-type Deadlines struct {
-	Evict   time.Duration // a budget that says no; 5 min
-	Leave   time.Duration // victims that terminate; 5 min
-	Manager time.Duration // MIG manager's work; 10 min
-	Settle  time.Duration // the scheduler hears of a cordon; 1 s
-	Notice  time.Duration // MIG manager looks at a label that changes nothing; 15 s
-	Wedge   time.Duration // pending with paused operands; 6 min: its own wait is 5 per component
-	Run     time.Duration // the pod comes to run; 5 min
-	Calm    time.Duration // once it runs, fewer come to wait than before; 10 s
-}
-
-// WithDefaults fills in what is not set.
-func (d Deadlines) WithDefaults() Deadlines {
-	set := func(t *time.Duration, otherwise time.Duration) {
-		if *t == 0 {
-			*t = otherwise
-		}
-	}
-	set(&d.Evict, 5*time.Minute)
-	set(&d.Leave, 5*time.Minute)
-	set(&d.Manager, 10*time.Minute)
-	set(&d.Wedge, 6*time.Minute)
-	set(&d.Settle, time.Second)
-	set(&d.Notice, 15*time.Second)
-	set(&d.Run, 5*time.Minute)
-	set(&d.Calm, 10*time.Second)
-	return d
-}
-
-// WayBack is how long taking a plan back may last.
-func (d Deadlines) WayBack() time.Duration { return d.Manager + 5*contention }
-
-// contention is how long a write is tried again because others write to the same
-// object: the kubelet, controllers, MIG manager.
-const contention = time.Minute
 
 // run is one plan as its verbs see it.
 type run struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -19,7 +20,7 @@ type uncordon struct{ action }
 func newUncordon(a action) verb { return uncordon{a} }
 
 func (v uncordon) steps() []journal.Step {
-	return v.oneStep("uncordon "+v.Target.Name, contention, v.open)
+	return v.oneStep("uncordon "+v.Target.Name, pace.Contention, v.open)
 }
 
 func (v uncordon) rights() []right { return []right{v.repartition()} }

@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
@@ -89,7 +90,7 @@ func (a action) check(*cluster.State, []string) error { return nil }
 type unknown struct{ action }
 
 func (v unknown) steps() []journal.Step {
-	return v.oneStep(fmt.Sprintf("%s %s/%s", v.Verb, strings.ToLower(v.Target.Kind), v.Target.Name), contention,
+	return v.oneStep(fmt.Sprintf("%s %s/%s", v.Verb, strings.ToLower(v.Target.Kind), v.Target.Name), pace.Contention,
 		func(context.Context, *journal.Entry) (string, error) {
 			return "", fmt.Errorf("%w: action %q is not known", plan.ErrRefused, v.Verb)
 		})

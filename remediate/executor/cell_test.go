@@ -29,6 +29,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/testdata/controlplane"
@@ -71,7 +72,7 @@ func newCellOn(t *testing.T, cp *controlplane.ControlPlane) *cell {
 	c.crash = &crash{sent: map[string]bool{}, asked: map[string]int{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return roundTripper{c.crash, next} })
 	c.deps = Deps{Client: kubernetes.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-		Poll: 50 * time.Millisecond, Deadlines: act.Deadlines{Evict: 30 * time.Second, Leave: 30 * time.Second, Manager: 20 * time.Second, Wedge: 15 * time.Second, Run: 40 * time.Second}}
+		Poll: 50 * time.Millisecond, Deadlines: pace.Deadlines{Evict: 30 * time.Second, Leave: 30 * time.Second, Manager: 20 * time.Second, Wedge: 15 * time.Second, Run: 40 * time.Second}}
 	t.Cleanup(func() { c.forget(t) })
 	ctx, cancel := context.WithCancel(t.Context())
 	c.stack = sim.New(cp.Client(), cp.Dynamic(), sim.Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler), Apply: 300 * time.Millisecond,

@@ -12,12 +12,10 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 	"github.com/unpend/unpend/watcher/owners"
 )
-
-// DefaultPoll is how often a wait looks again, by default.
-const DefaultPoll = time.Second
 
 // Deps are what a plan is proved and carried out with.
 type Deps struct {
@@ -42,10 +40,10 @@ type Deps struct {
 	Shown []diagnosis.Action
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun bool
-	// Poll is how often a wait looks again; DefaultPoll without it.
+	// Poll is how often a wait looks again; pace.Poll without it.
 	Poll time.Duration
 	// Deadlines of the waits; the zero value takes the defaults.
-	Deadlines act.Deadlines
+	Deadlines pace.Deadlines
 	// Locks is the namespace of the lock leases of nodes; no such lock without it:
 	// the mark on the node keeps others off.
 	Locks string
@@ -70,7 +68,7 @@ type Deps struct {
 func (d Deps) withDefaults() Deps {
 	d.Deadlines = d.Deadlines.WithDefaults()
 	if d.Poll == 0 {
-		d.Poll = DefaultPoll
+		d.Poll = pace.Poll
 	}
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)

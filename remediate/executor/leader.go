@@ -7,16 +7,18 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/unpend/unpend/remediate/pace"
 )
 
 // The leader's lease is taken for renewed while its time is at most so far from our
 // own clock: two lease durations into the past, one into the future.
 const (
-	mostBehind = 2 * LeaseDuration
-	mostAhead  = LeaseDuration
+	mostBehind = 2 * pace.Lease
+	mostAhead  = pace.Lease
 	// watchLease is how long a lease of another time is watched: its holder renews it
-	// every RetryPeriod.
-	watchLease = 2*RetryPeriod + time.Second
+	// every pace.Retry.
+	watchLease = 2*pace.Retry + time.Second
 )
 
 // Leader reads the lease of the executor that carries plans out; nil when none does. A time in
@@ -36,7 +38,7 @@ func Leader(ctx context.Context, d Deps, namespace string) (*coordinationv1.Leas
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(RetryPeriod / 4):
+		case <-time.After(pace.Retry / 4):
 		}
 		now, err := leases.Get(ctx, LeaderLease, metav1.GetOptions{})
 		if err != nil {

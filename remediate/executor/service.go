@@ -24,23 +24,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/unpend/unpend/remediate/guard"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/v1alpha1"
 )
 
 // LeaderLease is the lease whose holder carries plans out.
 const LeaderLease = "unpend-executor"
 
-// The times of a leader's lease, the executor's and the analyst's. Others look at it every 1 to 2.2 retry periods (the
-// jitter of client-go's leaderelection), and judge it by when they saw it renewed: a
-// leader that is gone is replaced within 13 s and two such looks, 18 s; one that is cut
-// off has stopped 5 s before anybody else can begin.
-const (
-	LeaseDuration = 13 * time.Second
-	RenewDeadline = 8 * time.Second
-	RetryPeriod   = time.Second
-	// shutdown is how long a step under way may take to get to a safe point.
-	shutdown = 8 * time.Second
-)
+// shutdown is how long a step under way may take to get to a safe point.
+const shutdown = 8 * time.Second
 
 // How soon a plan is looked at again that could not be read or written: by default the
 // pause would grow to a quarter of an hour, long after the API server is back.
@@ -62,7 +54,7 @@ func (x *Executor) Run(ctx context.Context, config *rest.Config, identity string
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(x.Logger.Handler()), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true,
-		LeaseDuration: new(LeaseDuration), RenewDeadline: new(RenewDeadline), RetryPeriod: new(RetryPeriod),
+		LeaseDuration: new(pace.Lease), RenewDeadline: new(pace.Renew), RetryPeriod: new(pace.Retry),
 		GracefulShutdownTimeout: new(shutdown),
 	})
 	if err != nil {

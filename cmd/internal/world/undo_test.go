@@ -13,9 +13,9 @@ import (
 	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/cluster/live"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/remediate/act"
 	"github.com/unpend/unpend/remediate/executor"
 	"github.com/unpend/unpend/remediate/journal"
+	"github.com/unpend/unpend/remediate/pace"
 )
 
 // A MIG manager that fails, or never ends, leaves the node as it was: open, with
@@ -52,7 +52,7 @@ func TestFailedManagerIsTakenBack(t *testing.T) {
 				found, err = rca.Diagnose(ctx, st, rca.Options{})
 				return err == nil && len(found) == 1 && len(found[0].Nodes) == 1 && found[0].Fixes[0].Kind == diagnosis.RepartitionGPU
 			})
-			deps := executor.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Poll: 10 * time.Millisecond, Deadlines: act.Deadlines{Manager: time.Second}}
+			deps := executor.Deps{Client: w.Client(), Dynamic: w.Dynamic(), Now: time.Now, Poll: 10 * time.Millisecond, Deadlines: pace.Deadlines{Manager: time.Second}}
 			_, err = executor.Apply(ctx, deps, found[0].Incident, 1, found[0].Fixes[0].Plan, func(journal.Progress) {})
 			if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "parked") {
 				t.Errorf("error %v, want %q", err, c.says)

@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/service"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/plan"
 )
 
@@ -66,7 +67,7 @@ func (d *demo) leads(ctx context.Context) error {
 	client := d.world.Client().CoordinationV1()
 	e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{Name: executor.LeaderLease,
 		Lock:          &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: demoNamespace, Name: executor.LeaderLease}, Client: client, LockConfig: resourcelock.ResourceLockConfig{Identity: "demo"}},
-		LeaseDuration: executor.LeaseDuration, RenewDeadline: executor.RenewDeadline, RetryPeriod: executor.RetryPeriod,
+		LeaseDuration: pace.Lease, RenewDeadline: pace.Renew, RetryPeriod: pace.Retry,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}}})
 	if err != nil {
 		return fmt.Errorf("hold the executor's lease: %w", err)

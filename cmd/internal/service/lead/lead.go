@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/pace"
 )
 
 // analystLease is the lease whose holder publishes incidents and diagnoses; of processes that
@@ -56,7 +56,7 @@ type Options struct {
 // New makes one that does not lead yet.
 func New(o Options) (*Lead, error) {
 	config := rest.CopyConfig(o.REST)
-	config.Timeout = executor.RenewDeadline / 2
+	config.Timeout = pace.Renew / 2
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the lease: %w", err)
@@ -92,7 +92,7 @@ func leaseOf(roles []string) string {
 func (l *Lead) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		e, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{Name: "analyst", Lock: l.lock, ReleaseOnCancel: true,
-			LeaseDuration: executor.LeaseDuration, RenewDeadline: executor.RenewDeadline, RetryPeriod: executor.RetryPeriod,
+			LeaseDuration: pace.Lease, RenewDeadline: pace.Renew, RetryPeriod: pace.Retry,
 			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: l.begin, OnStoppedLeading: func() {
 				l.logger.InfoContext(ctx, "does not lead", "lease", l.lock.Describe())
 			}}})

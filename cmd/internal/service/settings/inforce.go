@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/cmd/internal/bus"
-	"github.com/unpend/unpend/remediate/act"
-	"github.com/unpend/unpend/remediate/executor"
+	"github.com/unpend/unpend/remediate/pace"
 	"github.com/unpend/unpend/remediate/paging"
 )
 
@@ -44,16 +43,16 @@ func (c Config) inForce() Config {
 func (c remediateConfig) inForce() remediateConfig {
 	d := c.Waits().WithDefaults()
 	c.Namespace = c.namespace()
-	c.Poll.Duration = cmp.Or(c.Poll.Duration, executor.DefaultPoll)
+	c.Poll.Duration = cmp.Or(c.Poll.Duration, pace.Poll)
 	c.Deadlines.Evict.Duration, c.Deadlines.Leave.Duration, c.Deadlines.Manager.Duration = d.Evict, d.Leave, d.Manager
 	c.Deadlines.Wedge.Duration, c.Deadlines.Run.Duration = d.Wedge, d.Run
 	return c
 }
 
 // Waits are those of the executor's waits; what is not given is zero.
-func (c remediateConfig) Waits() act.Deadlines {
+func (c remediateConfig) Waits() pace.Deadlines {
 	d := &c.Deadlines
-	return act.Deadlines{Evict: d.Evict.Duration, Leave: d.Leave.Duration, Manager: d.Manager.Duration, Wedge: d.Wedge.Duration, Run: d.Run.Duration}
+	return pace.Deadlines{Evict: d.Evict.Duration, Leave: d.Leave.Duration, Manager: d.Manager.Duration, Wedge: d.Wedge.Duration, Run: d.Run.Duration}
 }
 
 func (c whenConfig) inForce(everything bool) whenConfig {
