@@ -55,8 +55,8 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.MIGConfigStuck: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		return append([]edit.Change{c.revert(n, diagnosis.MIGConfigStuck)}, mend.Unstick(c.Workload, n, diagnosis.MIGConfigStuck)...)
 	}},
-	diagnosis.MIGConfigUnknown:       {layout: true, config: true},
-	diagnosis.MIGConfigInvalidForGPU: {layout: true, config: true},
+	diagnosis.MIGConfigUnknown:       {layout: true, config: true, repair: entry(diagnosis.MIGConfigUnknown)},
+	diagnosis.MIGConfigInvalidForGPU: {layout: true, config: true, repair: entry(diagnosis.MIGConfigInvalidForGPU)},
 	diagnosis.MIGModePending: {repair: func(_ *Bench, n *view.Node) []edit.Change {
 		return []edit.Change{mend.Reboot(n, diagnosis.MIGModePending)}
 	}},
@@ -199,6 +199,16 @@ func (c *Bench) Besides() []edit.Change {
 		return append(out, c.lookAtVolume(nil)...)
 	}
 	return append(out, outside.OfTemplate(c.Workload, c.Growth().OfTemplate)...)
+}
+
+// entry is for a label whose entry is at fault, where no other makes what is asked.
+func entry(cause diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
+	return func(c *Bench, n *view.Node) []edit.Change {
+		if slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" && len(c.layouts().Ways(n, a)) > 0 }) {
+			return nil
+		}
+		return mend.MendEntry(c.Workload, n, cause)
+	}
 }
 
 // repairs lists what mends a node itself, for each of the causes that admit it.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
-	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
@@ -72,7 +71,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 				}
 			}
 		}
-		if passing(n, causes, a) {
+		if slices.ContainsFunc(causes, mend.Unsettled) {
 			continue
 		}
 		for _, ch := range c.changeGPURequest(n, root, a) {
@@ -86,15 +85,6 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		out = append(out, []edit.Change{ch})
 	}
 	return out
-}
-
-// passing says whether what the node offers now may be gone in a minute: MIG manager is not done
-// with it, has yet to hear of a layout that was asked for since, or its device plugin has not
-// looked. Another request would fit there only until then, and its pod be in the way of the
-// layout: MIG manager cannot remake a GPU that is held.
-func passing(n *view.Node, causes []diagnosis.CauseID, a view.Ask) bool {
-	_, unheard := layouts.Unheard(n)
-	return slices.ContainsFunc(causes, mend.Unsettled) || slices.Contains(causes, diagnosis.MIGLayoutDrift) && (unheard || layouts.NotLooked(n, a))
 }
 
 // whoEnds are the holders to wait for: the cheapest of those who end by themselves, where they are

@@ -159,16 +159,12 @@ func triable(all []*candidate) []*candidate {
 // ranked puts the best first and writes them out; a person has to look where there is
 // none.
 func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate {
-	var last []*candidate
-	if len(out) == 0 {
-		out = append(out, c.firstSteps(causes)...)
-	}
-	if len(out) == 0 {
-		out = append(out, c.manual(causes))
-		last = c.another(causes)
+	for _, left := range []func([]diagnosis.Cause) []*candidate{c.firstSteps, c.another, c.manual} {
+		if len(out) == 0 {
+			out = left(causes)
+		}
 	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
-	out = append(out, last...)
 	for i, f := range out {
 		f.fix.ID, f.fix.Class = i+1, f.class()
 		f.detail(c.Bench)
@@ -335,10 +331,7 @@ func (c *Finder) ofTaken(n *view.Node, own [][]edit.Change, policy, shortages []
 
 // waitForManager leaves a layout that is being made alone.
 func (c *Finder) waitForManager(n *view.Node) [][]edit.Change {
-	name := n.Labels[view.LabelMIGConfig]
-	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.MIGConfigInProgress, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5,
-		Until: "MIG manager has applied " + name, Title: "wait until MIG manager has applied " + name + " on " + n.Name,
-		Commands: []string{"kubectl get node " + n.Name + " -L " + view.LabelMIGState + " -w"}}
+	name, ch := n.Labels[view.LabelMIGConfig], untilApplied(n)
 	for _, named := range c.Cluster.NamedLayouts(n) {
 		if named.Config == name {
 			ch.Node = func(o *corev1.Node) {
@@ -350,6 +343,13 @@ func (c *Finder) waitForManager(n *view.Node) [][]edit.Change {
 		ch.Untestable = "nobody knows what " + name + " makes of the GPUs before it is done"
 	}
 	return [][]edit.Change{{ch}}
+}
+
+func untilApplied(n *view.Node) edit.Change {
+	name := n.Labels[view.LabelMIGConfig]
+	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.MIGConfigInProgress, Manual: true, Risk: diagnosis.NoRisk, Minutes: 5,
+		Until: "MIG manager has applied " + name, Title: "wait until MIG manager has applied " + name + " on " + n.Name,
+		Commands: []string{"kubectl get node " + n.Name + " -L " + view.LabelMIGState + " -w"}}
 }
 
 // mayMake says whether an entry of the node's config that no copy can show (nothing
@@ -396,10 +396,15 @@ func (c *Finder) firstSteps(causes []diagnosis.Cause) []*candidate {
 	return out
 }
 
-// another node is what is left where those who hold what is asked cannot leave for it: they are
-// its own, say.
+// another node is what is left where none has what is asked, or those who hold it cannot leave for
+// it: they are its own, say.
 func (c *Finder) another(causes []diagnosis.Cause) []*candidate {
-	if len(causes) == 0 || c.Cluster.State.Unread["Node"] != "" || causes[0].ID != diagnosis.GPUsInUse && causes[0].ID != diagnosis.MIGInstancesInUse {
+	if len(causes) == 0 || c.Cluster.State.Unread["Node"] != "" {
+		return nil
+	}
+	switch causes[0].ID {
+	case diagnosis.GPUsInUse, diagnosis.MIGInstancesInUse, diagnosis.MIGFull, diagnosis.GPURequestTooLarge:
+	default:
 		return nil
 	}
 	f := c.candidate(nil, []edit.Change{{Kind: diagnosis.ScaleNodePool, Cause: causes[0].ID, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs, or let " + c.WorkloadName() + " ask for less", Commands: []string{
@@ -409,7 +414,7 @@ func (c *Finder) another(causes []diagnosis.Cause) []*candidate {
 }
 
 // manual is offered when nothing computed was accepted.
-func (c *Finder) manual(causes []diagnosis.Cause) *candidate {
+func (c *Finder) manual(causes []diagnosis.Cause) []*candidate {
 	says := "the facts do not settle it"
 	if len(causes) > 0 {
 		says = "nothing that can be tried on a copy helps against " + string(causes[0].ID)
@@ -427,7 +432,11 @@ func (c *Finder) manual(causes []diagnosis.Cause) *candidate {
 		ch.Commands = []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,CPU:.status.allocatable.cpu,MEMORY:.status.allocatable.memory,PODS:.status.allocatable.pods",
 			"kubectl describe nodes  # Allocated resources, and who runs there", "# then a node more, or larger ones, by the cloud's own command (how many pods a node takes is its kubelet's maxPods)"}
 	}
+	if len(causes) > 0 && causes[0].ID == diagnosis.MIGConfigInProgress && len(causes[0].Nodes) > 0 {
+		ch = untilApplied(c.Node(causes[0].Nodes[0]))
+		says = "what is being applied does not make what it asks for: another layout can be asked for once it is there, not before"
+	}
 	f := c.candidate(nil, []edit.Change{ch})
 	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: says}
-	return f
+	return []*candidate{f}
 }

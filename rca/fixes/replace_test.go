@@ -230,9 +230,11 @@ func TestWhereNothingIsFound(t *testing.T) {
 		says   string
 		look   string
 	}{
-		"no cause":        {nil, false, "the facts do not settle it", "kubectl -n a describe pod w"},
-		"the first cause": {[]diagnosis.Cause{{ID: diagnosis.MIGFull}, {ID: diagnosis.Unknown}}, false, "nothing that can be tried on a copy helps against MIGFull", "kubectl -n a describe pod w"},
-		"no pod yet":      {nil, true, "the facts do not settle it", "kubectl -n a describe replicaset/w"},
+		"no cause":         {nil, false, "the facts do not settle it", "kubectl -n a describe pod w"},
+		"the first cause":  {[]diagnosis.Cause{{ID: diagnosis.TopologySpreadConflict}, {ID: diagnosis.Unknown}}, false, "nothing that can be tried on a copy helps against TopologySpreadConflict", "kubectl -n a describe pod w"},
+		"all is held":      {[]diagnosis.Cause{{ID: diagnosis.MIGFull}, {ID: diagnosis.Unknown}}, false, "the node is not there yet", "kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable"},
+		"a layout is made": {[]diagnosis.Cause{{ID: diagnosis.MIGConfigInProgress}}, false, "nothing that can be tried on a copy helps against MIGConfigInProgress", "kubectl -n a describe pod w"},
+		"no pod yet":       {nil, true, "the facts do not settle it", "kubectl -n a describe replicaset/w"},
 	} {
 		c := finder(t, nil, "nvidia.com/gpu", nil)
 		c.Unborn = tc.unborn

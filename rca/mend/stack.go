@@ -114,7 +114,7 @@ func announced(c *edit.Workload, n *view.Node, asked bool) (edit func(*corev1.No
 				return nil, fmt.Sprintf("nobody knows how the GPUs of %s are laid out before they are announced", n.Name)
 			case strings.HasSuffix(string(a.Resource), view.SharedSuffix):
 				return nil, fmt.Sprintf("nobody knows how the GPUs of %s are shared before they are announced", n.Name)
-			case count == 0 && asked:
+			case count == 0 && (asked || a.Count == 1 && hasOne(n)):
 				count = a.Count
 			}
 		}
@@ -124,6 +124,16 @@ func announced(c *edit.Workload, n *view.Node, asked bool) (edit func(*corev1.No
 		offers[view.WholeGPU] = *resource.NewQuantity(count, resource.DecimalSI)
 	}
 	return offering(offers), ""
+}
+
+// allDisabled is the operator's own name of the layout without MIG.
+const allDisabled = "all-disabled"
+
+// hasOne says whether the node's machine is known to have a GPU, and that nobody has asked for it in
+// parts: its device plugin offers one at least, however many there are.
+func hasOne(n *view.Node) bool {
+	signs, config := n.Hardware(), n.Labels[view.LabelMIGConfig]
+	return len(signs) > 0 && !signs[0].Meant && (config == "" || config == allDisabled)
 }
 
 // offering is the node once it has announced these devices.

@@ -108,7 +108,7 @@ func TestWhatIsAnnounced(t *testing.T) {
 			delete(n.Status.Allocatable, view.WholeGPU)
 		}
 	}
-	count := []string{"nvidia.com/gpu.product", "x", view.LabelGPUCount, "4"}
+	count, some := []string{"nvidia.com/gpu.product", "x", view.LabelGPUCount, "4"}, []string{view.GPULabels[0], "true"}
 	for name, tc := range map[string]struct {
 		labels []string
 		report bool
@@ -120,6 +120,7 @@ func TestWhatIsAnnounced(t *testing.T) {
 		"by a label":               {count, false, "nvidia.com/gpu", false, "4"},
 		"a label, and as asked":    {count, false, "nvidia.com/gpu", true, "4"},
 		"nothing tells":            {nil, false, "nvidia.com/gpu", false, "nothing says how many GPUs n has"},
+		"one at least, of two":     {some, false, "nvidia.com/gpu", false, "nothing says how many GPUs n has"},
 		"nothing, and as asked":    {nil, false, "nvidia.com/gpu", true, "2"},
 		"instances":                {count, false, "nvidia.com/mig-1g.5gb", true, "nobody knows how the GPUs of n are laid out before they are announced"},
 		"shares":                   {count, false, "nvidia.com/gpu.shared", true, "nobody knows how the GPUs of n are shared before they are announced"},
@@ -147,6 +148,37 @@ func TestWhatIsAnnounced(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A machine that is known to have a GPU offers one at least, unless somebody asks for it in parts.
+func TestOneAtLeastIsAnnounced(t *testing.T) {
+	const unknown = "nothing says how many GPUs n has"
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   string
+	}{
+		"known by its board":           {map[string]string{view.GPULabels[0]: "true"}, ""},
+		"and without MIG":              {map[string]string{view.GPULabels[0]: "true", view.LabelMIGConfig: "all-disabled"}, ""},
+		"and in parts":                 {map[string]string{view.GPULabels[0]: "true", view.LabelMIGConfig: "all-1g.5gb"}, unknown},
+		"its image was made for a GPU": {map[string]string{"extensions.talos.dev/nvidia-container-toolkit": "1"}, unknown},
+		"nothing speaks of one":        {map[string]string{}, unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+				n.Labels = tc.labels
+				delete(n.Status.Capacity, view.WholeGPU)
+				delete(n.Status.Allocatable, view.WholeGPU)
+			})
+			delete(w.Geometries, "n")
+			c := w.bench(t)
+			edit, why := announced(c, c.Node("n"), false)
+			if why != tc.want || (edit == nil) != (why != "") {
+				t.Errorf("%q, want %q", why, tc.want)
 			}
 		})
 	}

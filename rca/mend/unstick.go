@@ -130,11 +130,13 @@ func Reapply(_ *edit.Workload, n *view.Node, why string) edit.Change {
 	return ch
 }
 
-// Unsettled says whether a cause is one of a node that MIG manager is not done with: to ask
-// for something else there is no way out, for what it offers may be gone in a minute.
+// Unsettled says whether a cause is one of a node whose GPUs are not laid out as its label asks, or
+// not for long: MIG manager is not done with it, cannot do it, or what it did is lost. To ask for
+// something else there is no way out. What the node offers goes with the next look of MIG manager
+// or of the device plugin, and a pod on it keeps the GPU from being laid out.
 func Unsettled(id diagnosis.CauseID) bool {
 	switch id {
-	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.MIGConfigInProgress, diagnosis.MIGModePending:
+	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.MIGConfigInProgress, diagnosis.MIGModePending, diagnosis.MIGConfigUnknown, diagnosis.MIGConfigInvalidForGPU, diagnosis.MIGLayoutDrift:
 		return true
 	}
 	return false

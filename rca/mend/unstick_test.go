@@ -110,7 +110,8 @@ func TestWhenALayoutIsDoubted(t *testing.T) {
 	if Doubtful(n, failed, nil) == "" || Doubtful(n, failed, victim) != "" || Doubtful(n, failed[:1], nil) != "" {
 		t.Errorf("%q, %q, %q", Doubtful(n, failed, nil), Doubtful(n, failed, victim), Doubtful(n, failed[:1], nil))
 	}
-	for id, want := range map[diagnosis.CauseID]bool{diagnosis.MIGConfigFailed: true, diagnosis.MIGConfigStuck: true, diagnosis.MIGConfigInProgress: true, diagnosis.MIGModePending: true, diagnosis.MIGFull: false} {
+	for id, want := range map[diagnosis.CauseID]bool{diagnosis.MIGConfigFailed: true, diagnosis.MIGConfigStuck: true, diagnosis.MIGConfigInProgress: true, diagnosis.MIGModePending: true,
+		diagnosis.MIGConfigUnknown: true, diagnosis.MIGConfigInvalidForGPU: true, diagnosis.MIGLayoutDrift: true, diagnosis.MIGFull: false, diagnosis.MIGLayoutMismatch: false} {
 		if Unsettled(id) != want {
 			t.Errorf("%s: %v", id, !want)
 		}

@@ -29,7 +29,7 @@ func (l *pluginLink) undriven() *Finding {
 		image = "ubuntu"
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "have a driver installed on " + n.Name + ": by GKE's installer, or by GKE itself in pool " + n.Labels[gkePool], Risk: diagnosis.LowRisk, Minutes: 10,
-		Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Unproven: "nothing says how many GPUs " + n.Name + " has",
+		Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs",
 		Commands: []string{"kubectl apply -f https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master/nvidia-driver-installer/" + image + "/daemonset-preloaded.yaml  # for all pools without one",
 			"# or by GKE, which makes the pool's nodes again: gcloud container node-pools update " + n.Labels[gkePool] + " --cluster CLUSTER --accelerator type=" + n.Labels[view.LabelGKE] + ",count=COUNT,gpu-driver-version=default",
 			"kubectl get node " + n.Name + " -o jsonpath='{.status.allocatable}'"}}}

@@ -94,6 +94,7 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 	f.Mends = []Mend{m}
 	if of := l.s.part(l.n, r); of.pod != nil && of.State == "" {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.Claims...))
+		m.Unproven = "what else keeps it from announcing anything is to be looked for where a new pod does not either"
 		f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the device plugin sees that the " + what + " is Ready nobody can try on a copy"}, m}
 	}
 	return f
