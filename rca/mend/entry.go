@@ -23,11 +23,16 @@ func MendEntry(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.C
 	}
 	name, source := n.Labels[view.LabelMIGConfig], config.Source.Namespace+"/"+config.Source.Name
 	ch := edit.Change{Kind: diagnosis.FixMIGConfig, Cause: cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Drained: n.GPUHolders(),
-		Title:      fmt.Sprintf("write entry %q into ConfigMap %s, or label %s with one that is there (%s)", name, source, n.Name, named(slices.Sorted(maps.Keys(config.Entries)))),
+		Title:      fmt.Sprintf("write entry %q into ConfigMap %s", name, source),
 		Untestable: "what the entry is to make is in no object",
-		Commands:   []string{fmt.Sprintf("kubectl -n %s get configmap %s -o yaml  # its entries; where the operator owns it, it writes it again: have a ConfigMap of your own then, which ClusterPolicy names in spec.migManager.config", config.Source.Namespace, config.Source.Name)}}
+		Steps:      []string{"write the entry, into a ConfigMap of your own where the operator owns this one and writes it again: ClusterPolicy names it in spec.migManager.config", "have who holds GPUs of " + n.Name + " leave", "label the node"},
+		Commands:   []string{fmt.Sprintf("kubectl -n %s edit configmap %s  # entry %s", config.Source.Namespace, config.Source.Name, name)}}
 	if cause == diagnosis.MIGConfigInvalidForGPU {
-		ch.Title = fmt.Sprintf("have entry %q of ConfigMap %s ask no more of a GPU of %s than it has places for, or label the node with another (%s)", name, source, n.Name, named(slices.DeleteFunc(slices.Sorted(maps.Keys(config.Entries)), func(e string) bool { return e == name })))
+		ch.Title = fmt.Sprintf("have entry %q of ConfigMap %s ask no more of a GPU of %s than it has places for", name, source, n.Name)
+	}
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(config.Entries)), func(e string) bool { return e == name })
+	if len(others) > 0 {
+		ch.Title += fmt.Sprintf(", or label %s with one that is there (%s)", n.Name, named(others))
 	}
 	for _, p := range ch.Drained {
 		ch.Commands = append(ch.Commands, edit.EvictCommand(p))
@@ -41,12 +46,8 @@ func MendEntry(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.C
 }
 
 func named(entries []string) string {
-	if len(entries) == 0 {
-		return "it has none"
+	if len(entries) <= mostEntries {
+		return strings.Join(entries, ", ")
 	}
-	more := ""
-	if len(entries) > mostEntries {
-		more = ", …"
-	}
-	return strings.Join(entries[:min(len(entries), mostEntries)], ", ") + more
+	return strings.Join(entries[:mostEntries], ", ") + ", …"
 }

@@ -23,7 +23,7 @@ func TestEntriesThatAreAtFault(t *testing.T) {
 		"there is none of that name": {"  ones: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]\n", diagnosis.MIGConfigUnknown, false,
 			`by hand, medium risk: write entry "odd" into ConfigMap gpu-operator/default-mig-parted-config, or label n with one that is there (ones) (what the entry is to make is in no object)`},
 		"it asks for too much": {"  odd: [{devices: all, mig-enabled: true, mig-devices: {3g.20gb: 3}}]\n", diagnosis.MIGConfigInvalidForGPU, true,
-			`by hand, high risk: have entry "odd" of ConfigMap gpu-operator/default-mig-parted-config ask no more of a GPU of n than it has places for, or label the node with another (it has none) (what the entry is to make is in no object)`},
+			`by hand, high risk: have entry "odd" of ConfigMap gpu-operator/default-mig-parted-config ask no more of a GPU of n than it has places for (what the entry is to make is in no object)`},
 		"it is not read": {"", diagnosis.MIGConfigUnknown, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
