@@ -13,7 +13,7 @@ import (
 
 // heldKinds are the kinds by which queues hold who has no pods yet, and those that make pods of
 // several templates.
-var heldKinds = []schema.GroupKind{incident.KueueWorkload, incident.VolcanoGroup, incident.VolcanoJob, incident.RayCluster}
+var heldKinds = append([]schema.GroupKind{incident.KueueWorkload, incident.VolcanoGroup}, incident.Operated...)
 
 // queues makes the informers of those that the API server serves: where it serves none nothing is
 // asked for, and nothing kept. What is installed later is followed from the next start on.

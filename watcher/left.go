@@ -92,7 +92,7 @@ func (w *Watcher) makers() incident.Makers {
 	for _, kind := range slices.Sorted(maps.Keys(w.held)) {
 		held = append(held, listed[*incident.Held](w.held[kind])...)
 	}
-	return incident.Makers{Held: held, AllPods: true, ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
+	return incident.Makers{Held: held, AllPods: true, AllJobs: true, ReplicaSets: listed[*appsv1.ReplicaSet](w.owners["ReplicaSet"]), Deployments: listed[*appsv1.Deployment](w.owners["Deployment"]),
 		StatefulSets: listed[*appsv1.StatefulSet](w.owners["StatefulSet"]), DaemonSets: listed[*appsv1.DaemonSet](w.owners["DaemonSet"]),
 		Jobs: listed[*batchv1.Job](w.owners["Job"]), Events: listed[*corev1.Event](w.refusing[kindEvent]), LimitRanges: listed[*corev1.LimitRange](w.refusing[kindLimitRange])}
 }

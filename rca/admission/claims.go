@@ -51,6 +51,9 @@ func (c *Refused) templateClaims(container string, name corev1.ResourceName) []d
 	spec, at := c.Cluster.Template(owner), "spec"
 	if set := c.All[0].Set; set != nil {
 		owner, spec, at = set.Of, &set.Template.Spec, set.At
+		if set.Within != "" {
+			at += "." + set.Within
+		}
 	}
 	if spec == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 // has not let it begin, by owner. The pods in it are as they would be made now.
 func Refusals(st *cluster.State) []incident.Refusal {
 	out := incident.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
-		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges, Held: heldOf(st), AllPods: st.Unread["Pod"] == ""}.Refusals(st.Pods, st.Owner)
+		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges, Held: heldOf(st), AllPods: st.Unread["Pod"] == "", AllJobs: st.Unread["Job"] == ""}.Refusals(st.Pods, st.Owner)
 	for _, r := range out {
 		withPriority(r.Pod, st.PriorityClasses)
 	}

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -63,4 +64,16 @@ func (c *Refused) invalidSpec() APIRefusal {
 func (c *Refused) PolicySays() string {
 	_, words, _ := strings.Cut(strings.Join(strings.Fields(c.Says()), " "), "denied the request: ")
 	return words
+}
+
+// webhookFails is a denial for an error of the webhook's own, as it says itself (StatusReasonInternalError of
+// apimachinery).
+var webhookFails = regexp.MustCompile(`admission webhook "([a-zA-Z0-9.-]+)" denied the request: Internal error occurred: `)
+
+// FailsAtIt is the webhook that denies the pods because it fails at them itself; empty where it judges them.
+func (c *Refused) FailsAtIt() string {
+	if m := webhookFails.FindStringSubmatch(strings.Join(strings.Fields(c.Says()), " ")); m != nil {
+		return m[1]
+	}
+	return ""
 }

@@ -139,7 +139,10 @@ var apiRefusals = []struct {
 	}},
 	{[]string{"failed calling webhook "}, (*Refused).webhookDown},
 	{[]string{"failed to get PodGroup for pod "}, (*Refused).noPodGroup},
-	{[]string{"admission webhook "}, func(*Refused) APIRefusal {
+	{[]string{"admission webhook "}, func(c *Refused) APIRefusal {
+		if c.FailsAtIt() != "" {
+			return APIRefusal{Kind: WebhookDenies, words: "an admission webhook fails at it", certainty: diagnosis.Possible, says: "an admission webhook fails at it by an error of its own: no policy, no shortage"}
+		}
 		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}
 	}},
 	{[]string{" is invalid: "}, (*Refused).invalidSpec},

@@ -18,6 +18,11 @@ func keepToPolicy(c *edit.Workload, ch *edit.Change, describe, webhooks string) 
 	if words == "" {
 		return
 	}
+	if webhook := c.Refused.FailsAtIt(); webhook != "" {
+		ch.Title = fmt.Sprintf("have the owner of admission webhook %s mend it, or leave out of it the pods of %s: %s", webhook, c.WorkloadName(), view.Quotable(words, 240))
+		ch.Commands = []string{describe, serversOfWebhooks + " | grep -w " + webhook + "  # its configuration and its server's Service: what that server logs says more"}
+		return
+	}
 	if demand, change := onAutopilot(c, words); demand != "" {
 		ch.Title = fmt.Sprintf("have the pods of %s keep to what GKE Autopilot demands: %s", c.WorkloadName(), demand)
 		ch.Commands = []string{c.EditByHand(change), describe}
@@ -26,6 +31,9 @@ func keepToPolicy(c *edit.Workload, ch *edit.Change, describe, webhooks string) 
 	ch.Title = fmt.Sprintf("have the pods of %s keep to the policy that denies them, or its owner let them in: %s", c.WorkloadName(), view.Quotable(words, 240))
 	ch.Commands = append(ch.Commands, c.EditByHand("as it says"))
 }
+
+// serversOfWebhooks lists which configuration has which webhooks, and whose Service answers for them.
+const serversOfWebhooks = `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o jsonpath='{range .items[*]}{.kind}/{.metadata.name}{range .webhooks[*]} {.name} {.clientConfig.service.namespace}/{.clientConfig.service.name}{end}{"\n"}{end}'`
 
 // onAutopilot says what GKE Autopilot demands of a pod with GPUs that it denies, where that is a node selector: the model in place
 // of the pool, which is Google's there (cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus).

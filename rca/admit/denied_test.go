@@ -1,10 +1,12 @@
 package admit
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -36,5 +38,20 @@ func TestWhatAutopilotDemands(t *testing.T) {
 				t.Errorf("%q, %q; want %q, %q", demands, change, tc.demands, tc.change)
 			}
 		})
+	}
+}
+
+// A webhook that fails at the pods has nothing that they could keep to.
+func TestAWebhookThatFails(t *testing.T) {
+	w := newWorld()
+	c := w.bench(t, "Deployment")
+	c.Refused.All = []incident.Refusal{{Pod: &corev1.Pod{Spec: w.Wait.Spec}, Says: `admission webhook "mpod.kb.io" denied the request: Internal error occurred: no such field`}}
+	ch := edit.Change{}
+	keepToPolicy(c, &ch, "describe", "webhooks")
+	if want := "have the owner of admission webhook mpod.kb.io mend it, or leave out of it the pods of " + c.WorkloadName() + ": Internal error occurred: no such field"; ch.Title != want {
+		t.Errorf("got  %s\nwant %s", ch.Title, want)
+	}
+	if len(ch.Commands) != 2 || ch.Commands[0] != "describe" || !strings.Contains(ch.Commands[1], "grep -w mpod.kb.io") {
+		t.Errorf("%q", ch.Commands)
 	}
 }

@@ -67,7 +67,7 @@ var (
 			return nil
 		}
 		w, ok := c.Queue.Refused()
-		if !ok || (c.IsOwn(diagnosis.GangIncomplete) || c.IsOwn(diagnosis.WorkloadDeadlock)) && !w.OfQueue() || c.unregistered() {
+		if !ok || w.OfGang() && c.membersRefused() || (c.IsOwn(diagnosis.GangIncomplete) || c.IsOwn(diagnosis.WorkloadDeadlock)) && !w.OfQueue() || c.unregistered() {
 			return nil
 		}
 		f := w.Finding()

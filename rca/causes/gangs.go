@@ -7,9 +7,9 @@ import (
 )
 
 // gangIncomplete: the pod is one of a group that is scheduled whole or not at all, and that
-// cannot be.
+// cannot be. Members that the API server refuses are told of by what refuses them.
 var gangIncomplete = PodRule{ID: diagnosis.GangIncomplete, Tell: func(c *Case) *finding {
-	if c.Gang == nil {
+	if c.Gang == nil || c.membersRefused() {
 		return nil
 	}
 	if f := c.Gang.Tell(len(c.Verdict.Feasible()) > 0); f != nil || c.Gang.Known {
@@ -22,6 +22,11 @@ var gangIncomplete = PodRule{ID: diagnosis.GangIncomplete, Tell: func(c *Case) *
 	}
 	return nil
 }}
+
+// membersRefused says whether its gang lacks pods because the API server refuses them.
+func (c *Case) membersRefused() bool {
+	return c.Gang != nil && c.Gang.Known && c.Gang.Missing() > 0 && c.Refused.Next() != nil && !c.Refused.All[0].Held
+}
 
 // workloadDeadlock: nobody of the workload ends, so nobody of it starts.
 var workloadDeadlock = PodRule{ID: diagnosis.WorkloadDeadlock, Aside: true, leads: true, Tell: func(c *Case) *finding {

@@ -21,7 +21,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 			continue // no scheduler can have spoken of a pod that does not exist and has no group, and one has bound what has a node
 		}
 		if f := r.Tell(c); f != nil {
-			r.Aside = r.Aside || r.refusal && !c.Unborn || r.bound && !c.bound
+			r.Aside = r.Aside || r.refusal && !c.Unborn && !c.membersRefused() || r.bound && !c.bound
 			c.Own = append(c.Own, r)
 			byID.note(r.ID, "", f)
 			if !r.Aside || r.leads {

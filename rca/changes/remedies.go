@@ -201,9 +201,13 @@ func (c *Bench) Besides() []edit.Change {
 	return append(out, outside.OfTemplate(c.Workload, c.Growth().OfTemplate)...)
 }
 
-// entry is for a label whose entry is at fault, where no other makes what is asked.
+// entry is for a label whose entry is at fault, where no other makes what is asked; of a ConfigMap that cannot be
+// read none does.
 func entry(cause diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
 	return func(c *Bench, n *view.Node) []edit.Change {
+		if out := mend.RewriteConfig(c.Workload, n); len(out) > 0 && cause == diagnosis.MIGConfigUnknown {
+			return out
+		}
 		if slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" && len(c.layouts().Ways(n, a)) > 0 }) {
 			return nil
 		}

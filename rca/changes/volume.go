@@ -82,11 +82,25 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 	}
 	if volume != "" {
 		commands = append(commands, fmt.Sprintf("kubectl get pv %s -o jsonpath='{.spec.nodeAffinity}'  # where it can be had", volume), "kubectl get nodes -L topology.kubernetes.io/zone -L nvidia.com/gpu.product",
-			"# then copy it (a snapshot, restored into the other zone; a new claim of a class with WaitForFirstConsumer), or add a GPU node there")
+			c.copyOf(ns, claim))
 	}
 	return []edit.Change{c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.VolumeConflict, Manual: true, Risk: diagnosis.LowRisk, Title: title, Commands: commands, Untestable: "a volume is moved or made outside of what the scheduler decides"}
 	})}
+}
+
+// copyOf is how the data of a claim comes to where the pod can be: the classes are named, where the claim's own makes
+// volumes before the pod has a node, and another one after that.
+func (c *Bench) copyOf(namespace, claim string) string {
+	node := "a node"
+	if len(c.Asks) > 0 {
+		node = "a GPU node"
+	}
+	own, waits := terms.ClassesOf(c.Cluster, namespace, claim)
+	if own == "" || waits == "" {
+		return "# then copy it (a snapshot, restored into the other zone; a new claim of a class with WaitForFirstConsumer), or add " + node + " there"
+	}
+	return fmt.Sprintf("# then copy it into a new claim of StorageClass %s (by a snapshot, restored), whose volumes are made where the pod goes (WaitForFirstConsumer), not before as those of %s (Immediate); or add %s there", waits, own, node)
 }
 
 // localToNone is for a volume that is local to a node, by a host name that none has. What a volume wants of its node

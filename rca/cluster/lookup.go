@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/watcher/incident"
@@ -63,7 +65,31 @@ func (s *State) Workloads(yield func(kind string, o metav1.Object) bool) {
 
 // Operated goes through what makes pods of several templates by an operator of its own, with its kind.
 func (s *State) Operated(yield func(kind string, o metav1.Object) bool) {
-	_ = each(incident.KindOf(incident.VolcanoJob), s.VolcanoJobs, yield) && each(incident.KindOf(incident.RayCluster), s.RayClusters, yield)
+	for kind, all := range s.operated() {
+		if !each(incident.KindOf(kind), all, yield) {
+			return
+		}
+	}
+}
+
+func (s *State) operated() map[schema.GroupKind][]*unstructured.Unstructured {
+	k := s.Kubeflow
+	return map[schema.GroupKind][]*unstructured.Unstructured{incident.VolcanoJob: s.VolcanoJobs, incident.RayCluster: s.RayClusters, incident.JobSet: s.JobSets,
+		incident.PyTorchJob: k.PyTorch, incident.TFJob: k.TF, incident.XGBoostJob: k.XGBoost, incident.PaddleJob: k.Paddle, incident.JAXJob: k.JAX}
+}
+
+// Held goes through the objects of queues that keep pods from being made, and those that make pods of
+// several templates, by kind.
+func (s *State) Held(yield func(kind schema.GroupKind, o *unstructured.Unstructured) bool) {
+	of := s.operated()
+	of[incident.KueueWorkload], of[incident.VolcanoGroup] = s.QueuedWorkloads, s.PodGroups.Volcano
+	for _, kind := range append([]schema.GroupKind{incident.KueueWorkload, incident.VolcanoGroup}, incident.Operated...) {
+		for _, o := range of[kind] {
+			if !yield(kind, o) {
+				return
+			}
+		}
+	}
 }
 
 func each[T metav1.Object](kind string, all []T, yield func(string, metav1.Object) bool) bool {

@@ -98,7 +98,10 @@ type State struct {
 	VolcanoJobs []*unstructured.Unstructured
 	// RayClusters are KubeRay's: what their pods would ask, and which it could not make.
 	RayClusters []*unstructured.Unstructured
-	Queues      Queues
+	// JobSets and Kubeflow's jobs are read for the same.
+	JobSets  []*unstructured.Unstructured
+	Kubeflow Kubeflow
+	Queues   Queues
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry
@@ -118,6 +121,11 @@ type State struct {
 
 // Clocked says whether Now is what a clock said.
 func (s *State) Clocked() bool { return s.Live || s.Taken }
+
+// Kubeflow are the jobs of its training operator.
+type Kubeflow struct {
+	PyTorch, TF, XGBoost, Paddle, JAX []*unstructured.Unstructured
+}
 
 // PodGroups are the objects that say how many pods of a group are scheduled
 // together or not at all. Four APIs have a kind of that name.

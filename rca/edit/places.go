@@ -18,7 +18,8 @@ type place struct {
 }
 
 // places are those of kinds that run GPU work: KServe (its pods' spec stands in the component itself), JobSet,
-// LeaderWorkerSet, the Kubeflow training operator, Volcano, Knative, Kubeflow notebooks.
+// LeaderWorkerSet, the Kubeflow training operator, Volcano, Knative, Kubeflow notebooks, and Kubeflow's Trainer, which has
+// no template of its own but writes the resources into that of its runtime.
 var places = map[string]place{
 	"InferenceService.serving.kserve.io":       {At: "spec.%s", Label: "component"},
 	"JobSet.jobset.x-k8s.io":                   {At: "spec.replicatedJobs[name=%s].template.spec.template.spec", Label: "jobset.sigs.k8s.io/replicatedjob-name", Once: true},
@@ -32,6 +33,7 @@ var places = map[string]place{
 	"Job.batch.volcano.sh":                     {At: "spec.tasks[name=%s].template.spec", Label: "volcano.sh/task-spec", Once: true},
 	"Service.serving.knative.dev":              {At: "spec.template.spec"},
 	"Notebook.kubeflow.org":                    {At: "spec.template.spec"},
+	"TrainJob.trainer.kubeflow.org":            {At: "spec.trainer.resourcesPerNode, and all but resources in its runtime", Once: true},
 }
 
 // replicas is a job of the training operator's, which makes no pod again for another template.

@@ -38,7 +38,9 @@ func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, cause
 	if err != nil {
 		return nil, err
 	}
-	out := append(best, c.besides()...)
+	out := append(best, slices.DeleteFunc(c.besides(), func(f *candidate) bool { // what a node calls for as well is said once
+		return slices.ContainsFunc(best, func(b *candidate) bool { return b.fix.Title == f.fix.Title })
+	})...)
 	if c.placed(nodes) {
 		for _, f := range out {
 			f.astray = slices.Contains(f.fix.Kinds, diagnosis.FixSelector)

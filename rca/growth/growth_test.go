@@ -249,13 +249,14 @@ func TestWhichClassShutsAPool(t *testing.T) {
 // What Karpenter says of its pools is sorted by what keeps the machine away.
 func TestKarpentersWords(t *testing.T) {
 	for message, want := range map[string]string{
-		"no instance type has enough resources":          "AutoscalerCannotHelp likely: no instance type of its pools has room for what the pod asks for at once (1 nvidia.com/gpu with what DaemonSets take)",
-		"no instance type met the required offering":     "AutoscalerCannotHelp likely: no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes",
-		"Dynamic Resource Allocation is not supported":   "AutoscalerCannotHelp likely: Karpenter brings no node for a pod that claims devices by DRA in this way",
-		"incompatible requirements, label x":             "of the template NodeSelectorMismatch: its selector or affinity fits nothing that a NodePool makes: incompatible requirements, label x",
-		"no instance type met all requirements":          "AutoscalerCannotHelp likely: Karpenter knows no instance type that meets what pod and NodePool require: no instance type met all requirements",
-		"did not tolerate taint":                         "of the template UntoleratedTaint: it does not tolerate the taint of what a NodePool makes: did not tolerate taint",
-		"something that no version has said before this": "AutoscalerCannotHelp likely: Karpenter looked and brings no node: something that no version has said before this",
+		"no instance type has enough resources":                                     "AutoscalerCannotHelp likely: no instance type of its pools has room for what the pod asks for at once (1 nvidia.com/gpu with what DaemonSets take)",
+		"no instance type met the required offering":                                "AutoscalerCannotHelp likely: no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes",
+		"Dynamic Resource Allocation is not supported":                              "AutoscalerCannotHelp likely: Karpenter brings no node for a pod that claims devices by DRA in this way",
+		"allocating dynamic resources, no instance type can satisfy the allocation": "AutoscalerCannotHelp likely: Karpenter finds no instance type with the devices that the pod claims by DRA: of a machine that is not there yet it knows those that its provider names, and none that a driver would publish",
+		"incompatible requirements, label x":                                        "of the template NodeSelectorMismatch: its selector or affinity fits nothing that a NodePool makes: incompatible requirements, label x",
+		"no instance type met all requirements":                                     "AutoscalerCannotHelp likely: Karpenter knows no instance type that meets what pod and NodePool require: no instance type met all requirements",
+		"did not tolerate taint":                                                    "of the template UntoleratedTaint: it does not tolerate the taint of what a NodePool makes: did not tolerate taint",
+		"something that no version has said before this":                            "AutoscalerCannotHelp likely: Karpenter looked and brings no node: something that no version has said before this",
 	} {
 		run(t, map[string]row{message: {func(w *rcatest.World) { says(w, "karpenter", "FailedScheduling", message, 0) }, want}})
 	}

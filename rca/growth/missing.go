@@ -68,21 +68,35 @@ func (c fresh) lacksDevice(g *Growth, o *scaling.Outlook, r scaling.Reason, limi
 	}
 	says := fmt.Sprintf("no fresh node of %s, as the cluster autoscaler knows them, has the %s that the pod asks for (%d %s)", any, r.Lacks, r.Count, view.Quotable(r.Text, 60))
 	empty, _, _ := c.couldHold(o, (*scaling.Group).Empty)
-	like, sure, _ := c.couldHold(o, func(group *scaling.Group) bool {
-		return group.Grows() && slices.ContainsFunc(membersOf(c.Cluster, group), c.freshHolds)
-	})
+	like := c.offering(o)
 	switch {
 	case len(empty) > 0:
 		g.Groups, g.Lacks = empty, r.Lacks
 		says += "; of a group at zero (" + groupNames(empty) + ") it knows no more than its template says"
-	case sure && len(like) > 0:
-		g.Groups, g.Like, g.Lacks = like, true, ""
-		says += "; a node of group " + groupNames(like) + " offers as many, which it does not count on"
+	case len(like) > 0:
+		says += c.uncountedOn(g, like)
 	}
 	for i := range g.Groups {
 		evidence = append(evidence, statusOf(o, &g.Groups[i]))
 	}
 	return says, evidence
+}
+
+// offering are the groups that may grow and of which a node, were it fresh, would hold the pod.
+func (c fresh) offering(o *scaling.Outlook) []scaling.Group {
+	groups, sure, _ := c.couldHold(o, func(group *scaling.Group) bool {
+		return group.Grows() && slices.ContainsFunc(membersOf(c.Cluster, group), c.freshHolds)
+	})
+	if !sure {
+		return nil
+	}
+	return groups
+}
+
+// uncountedOn tells of groups that the autoscaler does not count on: one more machine of theirs holds the pod.
+func (c fresh) uncountedOn(g *Growth, groups []scaling.Group) string {
+	g.Groups, g.Like, g.Lacks = groups, true, ""
+	return "; a node of group " + groupNames(groups) + " offers as many, which it does not count on"
 }
 
 // freshHolds says whether a machine like the node, with nobody on it but what DaemonSets have on

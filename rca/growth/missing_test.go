@@ -126,7 +126,15 @@ func TestFreshNodesThatWouldDo(t *testing.T) {
 		says(w, scaling.ClusterAutoscaler, "NotTriggerScaleUp", lacks, 0)
 	}
 	run(t, map[string]row{
-		"as its node shows":   {func(w *rcatest.World) { at(w, "2", 1) }, says1 + "; a node of group gpu offers as many, which it does not count on"},
+		"as its node shows": {func(w *rcatest.World) { at(w, "2", 1) }, says1 + "; a node of group gpu offers as many, which it does not count on"},
+		"instances of its node": {func(w *rcatest.World) {
+			at(w, "2", 1)
+			has := &w.Nodes[len(w.Nodes)-1].Status
+			has.Allocatable["nvidia.com/mig-1g.5gb"] = rcatest.List("x", "7")["x"]
+			has.Capacity["nvidia.com/mig-1g.5gb"] = rcatest.List("x", "7")["x"]
+			w.Asking(rcatest.List("nvidia.com/mig-1g.5gb", "1"))
+			says(w, scaling.ClusterAutoscaler, "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient nvidia.com/mig-1g.5gb", 0)
+		}, "AutoscalerCannotHelp likely: the cluster autoscaler knows no machine that offers nvidia.com/mig-1g.5gb: MIG instances and shares are made on the node, and no instance type or template speaks of them; a node of group gpu offers as many, which it does not count on"},
 		"too small a machine": {func(w *rcatest.World) { at(w, "1", 1) }, says1},
 		"it may have no more": {func(w *rcatest.World) { at(w, "2", 3) }, says1},
 	})

@@ -129,8 +129,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		}
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("Karpenter", what, blind, lacks...), evidence)
 	case len(ofBar(said, scaling.Devices)) > 0:
-		g.Bar = scaling.Devices
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "Karpenter brings no node for a pod that claims devices by DRA in this way", evidence)
+		c.byDevices(g, o, ofBar(said, scaling.Devices), evidence)
 	case len((whose{c}).behindTaint(o, said)) > 0:
 		c.tellTemplate(g, diagnosis.UntoleratedTaint, "NodePool", (whose{c}).behindTaint(o, said), evidence)
 	case len(ofBar(said, scaling.Selector)) > 0:
@@ -183,6 +182,17 @@ func ofBar(all []scaling.Reason, b scaling.Bar) []scaling.Reason {
 		}
 	}
 	return out
+}
+
+// byDevices tells of a pod whose claims for devices Karpenter meets on no machine that is not there yet.
+func (c *Case) byDevices(g *Growth, o *scaling.Outlook, said []scaling.Reason, evidence diagnosis.Evidence) {
+	g.Bar = scaling.Devices
+	g.Pools = slices.DeleteFunc(poolsNamed(o, poolNames(said)), func(p scaling.Pool) bool { return !p.OfGPUs() })
+	says := "Karpenter brings no node for a pod that claims devices by DRA in this way"
+	if said[0].AllocatesDevices() {
+		says = "Karpenter finds no instance type with the devices that the pod claims by DRA: of a machine that is not there yet it knows those that its provider names, and none that a driver would publish"
+	}
+	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence)
 }
 
 func poolNames(all []scaling.Reason) []string {

@@ -57,7 +57,14 @@ func (c *Case) letOn(n *view.Node) bool {
 func (c fresh) byLack(g *Growth, o *scaling.Outlook, said []scaling.Reason, blind string, evidence []diagnosis.Evidence) {
 	g.Bar, g.Lacks = scaling.Lacks, blind
 	if blind != "" {
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind), evidence...)
+		says := c.lacksSays("the cluster autoscaler", "no fresh node of any group", blind)
+		if like := c.offering(o); len(like) > 0 {
+			n := membersOf(c.Cluster, &like[0])[slices.IndexFunc(membersOf(c.Cluster, &like[0]), c.freshHolds)]
+			has := fmt.Sprint(n.Allocatable(corev1.ResourceName(blind)))
+			says, evidence = says+c.uncountedOn(g, like), append(evidence, statusOf(o, &like[0]),
+				diagnosis.Fact("Node/"+n.Name, "offers "+has+" "+blind, diagnosis.That(diagnosis.Allocatable, blind, diagnosis.Is, has)))
+		}
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
 		return
 	}
 	all := c.shortOf(o, ofBar(said, scaling.Lacks))

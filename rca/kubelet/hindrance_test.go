@@ -95,6 +95,27 @@ func TestHelpersThatAreRefused(t *testing.T) {
 	}
 }
 
+// plugins gives the nodes m and n devices of a driver, and its DaemonSet a pod on each of those named; o is another.
+func plugins(on ...string) func(*rcatest.World) {
+	return func(w *rcatest.World) {
+		if len(w.ResourceSlices) == 0 {
+			for _, name := range []string{"m", "o"} {
+				w.Nodes = append(w.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+			}
+			for _, name := range []string{"m", "n"} {
+				w.ResourceSlices = append(w.ResourceSlices, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceSliceSpec{Driver: "other.example", NodeName: &name}})
+			}
+		}
+		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "plugin"}}
+		ds.Spec.Template.Spec.NodeSelector = map[string]string{"dra": "on"}
+		w.DaemonSets = append(w.DaemonSets, ds)
+		for _, name := range on {
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "plugin-" + name, OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "plugin", Controller: new(true)}}},
+				Spec: corev1.PodSpec{NodeName: name}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
+		}
+	}
+}
+
 // What stands behind the kubelet's words is told where objects show it, and not else.
 func TestHindered(t *testing.T) {
 	const notAllowed, held = "pod w (u-w) is not allowed to use ResourceClaim mine (" + mineUID + ")", "requested device gpu-7 is already allocated to different claim " + otherUID
@@ -105,6 +126,7 @@ func TestHindered(t *testing.T) {
 		}
 	}
 	domain := map[string]string{domainLabel: "x"}
+	const gone = "DRA driver other.example is not registered"
 	for name, tc := range map[string]struct {
 		says string
 		edit func(*rcatest.World)
@@ -136,7 +158,18 @@ func TestHindered(t *testing.T) {
 		"it is of the domain itself": {says: "error asserting ComputeDomain Ready", edit: func(w *rcatest.World) {
 			w.Wait.Labels, w.Wait.Status.ContainerStatuses = domain, []corev1.ContainerStatus{{Name: "c"}}
 		}},
-		"another pod that crashes there":   {says: "error asserting ComputeDomain Ready", edit: crashes("web", nil)},
+		"another pod that crashes there": {says: "error asserting ComputeDomain Ready", edit: crashes("web", nil)},
+		"its plugin has no pod there":    {says: gone, edit: plugins("m"), want: "DaemonSet d/plugin, which runs on the other nodes with devices of other.example, has no pod there: it selects nodes by label dra=on, which is absent", has: "kubectl label node n dra=on --overwrite"},
+		"in older words":                 {says: "plugin name other.example not found in the list of registered DRA plugins", edit: plugins("m"), want: "DaemonSet d/plugin, which runs on the other nodes with devices of other.example, has no pod there: it selects nodes by label dra=on, which is absent"},
+		"its plugin has one, too":        {says: gone, edit: plugins("m", "n")},
+		"it is elsewhere, too":           {says: gone, edit: plugins("m", "o")},
+		"it takes the node":              {says: gone, edit: func(w *rcatest.World) { plugins("m")(w); w.DaemonSets[0].Spec.Template.Spec.NodeSelector = nil }, want: "DaemonSet d/plugin, which runs on the other nodes with devices of other.example, has no pod there", has: "is its pod refused?"},
+		"two are where it should be": {says: gone, edit: func(w *rcatest.World) {
+			plugins("m")(w)
+			plugins("m")(w)
+			w.DaemonSets[1].Name = "more"
+			w.Pods[2].OwnerReferences[0].Name = "more"
+		}},
 		"words that nothing stands behind": {says: "DRA driver gpu.nvidia.com is not registered"},
 	} {
 		t.Run(name, func(t *testing.T) {

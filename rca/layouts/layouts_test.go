@@ -3,11 +3,13 @@ package layouts
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -127,6 +129,46 @@ func TestWhatMIGManagerDid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := r.told(t); got != r.want {
 				t.Errorf("got\n%s\nwant\n%s", got, r.want)
+			}
+		})
+	}
+}
+
+// named has ClusterPolicy name a ConfigMap of that data, beside the operator's own.
+func named(data map[string]string) func(*rcatest.World) {
+	return func(w *rcatest.World) {
+		w.ClusterPolicies = []*unstructured.Unstructured{{Object: map[string]any{"spec": map[string]any{"migManager": map[string]any{"config": map[string]any{"name": "own"}}}}}}
+		w.ConfigMaps = append(w.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "own"}, Data: data})
+	}
+}
+
+// MIG manager reads the ConfigMap that ClusterPolicy names and no other, whatever stands in that.
+func TestAConfigMapWithoutEntries(t *testing.T) {
+	const says = `unknown, proven: MIG manager finds no entry "all-1g.5gb": ConfigMap/gpu-operator/own, which ClusterPolicy names, `
+	for name, k := range map[string]struct {
+		state string
+		data  map[string]string
+		want  string
+	}{
+		"entries at the top": {"failed", map[string]string{"config.yaml": "all-1g.5gb: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]"}, says + "has no mig-configs in its config.yaml\n"},
+		"no version":         {"failed", map[string]string{"config.yaml": "mig-configs: {all-1g.5gb: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]}"}, says + "has no version in its config.yaml\n"},
+		"another key":        {"failed", map[string]string{"own.yaml": "version: v1\nmig-configs: {}"}, says + "has no key config.yaml\n"},
+		"no YAML":            {"failed", map[string]string{"config.yaml": "version: v1\nmig-configs: ["}, says + "has a config.yaml that is not what mig-parted reads\n"},
+		"not tried yet":      {"", map[string]string{}, says + "has no key config.yaml\n"},
+		"applied before":     {"success", map[string]string{}, ""},
+		"it has the entry":   {"failed", map[string]string{"config.yaml": "version: v1\nmig-configs: {all-1g.5gb: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]}"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := row{ones, edits{label(view.LabelMIGState, k.state)}, nil, "nvidia.com/mig-2g.10gb", 1, ""}.told(t, named(k.data))
+			at := strings.Index(got, "unknown, ")
+			if at >= 0 {
+				got, _, _ = strings.Cut(got[at:], "\n")
+				got += "\n"
+			} else {
+				got = ""
+			}
+			if got != k.want {
+				t.Errorf("got  %swant %s", got, k.want)
 			}
 		})
 	}

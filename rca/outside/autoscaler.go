@@ -329,6 +329,8 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Lacks == view.WholeGPU && g.Karpenter:
 		ch.Title = fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, g.Pools[0].Name)
 		ch.Commands = append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+g.Pools[0].Name+"  # or larger machines, if it counts them")
+	case g.Bar == scaling.Devices:
+		return []edit.Change{staticPool(c)}
 	case g.Lacks != "" && g.Karpenter:
 		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
 		ch.Commands = overlay(c, g.Lacks)

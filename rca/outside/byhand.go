@@ -132,6 +132,19 @@ func showDevices(c *edit.Workload) edit.Change {
 	return ch
 }
 
+// staticPool is for the pod whose claims for devices Karpenter meets on no machine of its own: with a machine there, and
+// the driver on it, the scheduler places it. A NodePool that grows cannot be made one of a fixed size, so it is another.
+func staticPool(c *edit.Workload) edit.Change {
+	of, likes := "NODEPOOL", "a NodePool with such GPUs"
+	if pools := c.Growth().Pools; len(pools) > 0 {
+		of, likes = pools[0].Name, "NodePool "+pools[0].Name
+	}
+	return growing(diagnosis.AutoscalerCannotHelp, "bring such a machine without Karpenter's choice: by a NodePool of a fixed size like "+likes+", or by a node group of the cloud; or ask for GPUs by the device plugin instead of a claim",
+		"kubectl get nodepool "+of+" -o yaml > static.yaml  # metadata.name: another; spec.replicas: 1, without spec.weight, status and limits other than nodes",
+		"kubectl apply -f static.yaml  # Karpenter 1.8 and later, with its feature gate StaticCapacity",
+		fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name))
+}
+
 // askCloud are the commands by which a cloud says what became of a group's machines.
 func askCloud(c *edit.Workload, g *scaling.Group) []string {
 	out := []string{"kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status"}

@@ -193,6 +193,12 @@ func (r Reason) Topology() (kind, key string) {
 	return "affinity or spread", "its topology key"
 }
 
+// allocatingDevices begins what Karpenter says where it simulates claims for devices.
+const allocatingDevices = "allocating dynamic resources"
+
+// AllocatesDevices says whether Karpenter looked for the devices that the pod claims, and found none.
+func (r Reason) AllocatesDevices() bool { return strings.Contains(r.Text, allocatingDevices) }
+
 // poolBars are Karpenter's (pkg/controllers/provisioning/scheduling/nodeclaim.go and
 // scheduler.go, 0.32 to 1.14).
 var poolBars = []struct {
@@ -207,6 +213,7 @@ var poolBars = []struct {
 	{"limits have been exhausted", Limit},
 	{"unsatisfiable topology constraint", Topology}, // topology.go, topologyError
 	{"Dynamic Resource Allocation", Devices},
+	{allocatingDevices, Devices}, // with DRA on (1.14): the provider names no devices of its machines
 	{"did not tolerate", Taint},
 	{"incompatible requirements", Selector},
 	{"does not have known values", Selector},

@@ -51,6 +51,36 @@ func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
+// migrated are the CSI drivers that make the volumes of provisioners that were Kubernetes' own (csi-translation-lib).
+var migrated = map[string]string{"kubernetes.io/gce-pd": "pd.csi.storage.gke.io", "kubernetes.io/aws-ebs": "ebs.csi.aws.com", "kubernetes.io/azure-disk": "disk.csi.azure.com"}
+
+// ClassesOf are the StorageClass of a claim that makes volumes before a pod has a node, and one of its provisioner that makes
+// them after that, of a name like it where there is one; empty where a class is not so, or nobody can tell.
+func ClassesOf(w *view.Cluster, namespace, claim string) (own, waits string) {
+	at := slices.IndexFunc(w.State.PVCs, func(p *corev1.PersistentVolumeClaim) bool { return p.Namespace == namespace && p.Name == claim })
+	if at < 0 || w.State.PVCs[at].Spec.StorageClassName == nil {
+		return "", ""
+	}
+	classes, mode := w.State.StorageClasses, func(c *storagev1.StorageClass, is storagev1.VolumeBindingMode) bool {
+		return c.VolumeBindingMode != nil && *c.VolumeBindingMode == is
+	}
+	of := slices.IndexFunc(classes, func(c *storagev1.StorageClass) bool {
+		return c.Name == *w.State.PVCs[at].Spec.StorageClassName && mode(c, storagev1.VolumeBindingImmediate)
+	})
+	if of < 0 {
+		return "", ""
+	}
+	own = classes[of].Name
+	for _, c := range classes {
+		if slices.Contains([]string{classes[of].Provisioner, migrated[classes[of].Provisioner]}, c.Provisioner) && mode(c, storagev1.VolumeBindingWaitForFirstConsumer) {
+			if alike := strings.HasPrefix(c.Name, own); waits == "" || alike && !strings.HasPrefix(waits, own) || alike == strings.HasPrefix(waits, own) && c.Name < waits {
+				waits = c.Name
+			}
+		}
+	}
+	return own, waits
+}
+
 // toldOf are the newest words of who binds and makes volumes about a claim that is not bound; empty
 // where they say nothing but that it waits for its pod.
 func toldOf(w *view.Cluster, p *corev1.PersistentVolumeClaim) (diagnosis.Evidence, string) {

@@ -121,3 +121,38 @@ func TestTheFirstOfItsKind(t *testing.T) {
 		}
 	}
 }
+
+// The class that makes volumes where the pod goes is of the same driver, by whichever name.
+func TestClassesOfAClaim(t *testing.T) {
+	waits, once := storagev1.VolumeBindingWaitForFirstConsumer, storagev1.VolumeBindingImmediate
+	for name, tc := range map[string]struct {
+		provisioner string
+		mode        *storagev1.VolumeBindingMode
+		want        string
+	}{
+		"of one driver":         {"disk.csi.azure.com", &once, "own slow"},
+		"by its name of before": {"kubernetes.io/azure-disk", &once, "own slow"},
+		"of a name like it":     {"pd.csi.storage.gke.io", &once, "own own-later"},
+		"of another driver":     {"nfs", &once, "own "},
+		"its own waits":         {"disk.csi.azure.com", &waits, " "},
+		"it says nothing":       {"disk.csi.azure.com", nil, " "},
+	} {
+		w := rcatest.NewWorld()
+		p := claim(w, "data", "v", "a")
+		own := "own"
+		p.Spec.StorageClassName = &own
+		for class, made := range map[string]*storagev1.StorageClass{"own": {Provisioner: tc.provisioner, VolumeBindingMode: tc.mode}, "slow": {Provisioner: "disk.csi.azure.com", VolumeBindingMode: &waits}, "swift": {Provisioner: "disk.csi.azure.com", VolumeBindingMode: &waits},
+			"early": {Provisioner: "pd.csi.storage.gke.io", VolumeBindingMode: &waits}, "own-later": {Provisioner: "pd.csi.storage.gke.io", VolumeBindingMode: &waits}} {
+			made.Name = class
+			w.StorageClasses = append(w.StorageClasses, made)
+		}
+		s, _ := subject(t, w)
+		if immediate, later := ClassesOf(s.Cluster, p.Namespace, "data"); immediate+" "+later != tc.want {
+			t.Errorf("%s: %q, %q", name, immediate, later)
+		}
+	}
+	s, _ := subject(t, rcatest.NewWorld())
+	if own, _ := ClassesOf(s.Cluster, "a", "none"); own != "" {
+		t.Error(own)
+	}
+}

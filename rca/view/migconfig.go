@@ -48,7 +48,13 @@ type migConfig struct {
 	// Writable is set when ClusterPolicy names the ConfigMap: only then may a
 	// custom entry be added, the operator generates its own maps again.
 	Writable bool
+	// Wrong says why MIG manager can read no entry in Source, which ClusterPolicy names: it is given
+	// no other.
+	Wrong *Wrong
 }
+
+// Wrong is why a ConfigMap has no entries for MIG manager, and the text that it lacks.
+type Wrong struct{ Says, Lacks string }
 
 // ConfigOf finds the config of a node: the ConfigMap that ClusterPolicy names,
 // else the one generated for the node, else the operator's default, else the
@@ -74,10 +80,27 @@ func (w *Cluster) findConfig(n *Node) migConfig {
 			w.configs[cm] = entries
 		}
 		if entries != nil {
-			return migConfig{entries, cm, name == named}
+			return migConfig{Entries: entries, Source: cm, Writable: name == named}
+		}
+		if name == named {
+			return migConfig{Source: cm, Wrong: wrongIn(cm)}
 		}
 	}
 	return migConfig{Entries: w.generatedFor(n)}
+}
+
+// wrongIn is what a ConfigMap without entries lacks of what mig-parted reads (api/spec/v1/spec.go).
+func wrongIn(cm *corev1.ConfigMap) *Wrong {
+	text, has := cm.Data[migConfigKey]
+	switch {
+	case !has:
+		return &Wrong{"has no key " + migConfigKey, migConfigKey}
+	case !strings.Contains(text, "mig-configs:"):
+		return &Wrong{"has no mig-configs in its " + migConfigKey, "mig-configs:"}
+	case !strings.Contains(text, "version:"):
+		return &Wrong{"has no version in its " + migConfigKey, "version:"}
+	}
+	return &Wrong{"has a " + migConfigKey + " that is not what mig-parted reads", ""}
 }
 
 func policyConfig(policies []*unstructured.Unstructured) string {

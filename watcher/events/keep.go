@@ -16,6 +16,9 @@ var reporters = map[string][]string{
 	"FailedCreate":            {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller", "vc-controller-manager"},
 	"FailedToCreateHeadPod":   {"raycluster-controller"}, // KubeRay's, ray-operator/controllers/ray
 	"FailedToCreateWorkerPod": {"raycluster-controller"},
+	// Kubeflow's training operator's (pkg/controller.v1), and JobSet's (main.go).
+	"FailedCreatePod":   {"pytorchjob-controller", "tfjob-controller", "xgboostjob-controller", "paddlejob-controller", "jaxjob-controller"},
+	"JobCreationFailed": {"jobset"},
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},

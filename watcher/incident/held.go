@@ -28,9 +28,9 @@ type Held struct {
 	over bool
 	// heads: it makes pods itself, and none before an object of its queue stands for it.
 	heads bool
-	// makes: it makes pods itself, one set after the other, without a queue. aside: not now, for it is
-	// suspended.
-	makes, aside bool
+	// makes: it makes pods itself, without a queue. aside: not now, for it is suspended. unordered: it does
+	// not make one set after the other.
+	makes, aside, unordered bool
 	// lacks is what it says itself of a pod that it could not make; nil: nothing.
 	lacks *setback
 	sets  []podSet
@@ -41,13 +41,21 @@ type podSet struct {
 	Name     string                 `json:"name"`
 	Count    int                    `json:"count"`
 	Template corev1.PodTemplateSpec `json:"template"`
-	// Marks are the labels by which they are told from the others that the object makes, At where that
-	// has them, or the object Of that stands for it, Stated the field there that says how many, and Beside what else runs in each.
+	// Marks are the labels by which they are told from the others that the object makes, Role is what the
+	// object calls them where it says which it could not make, At where that has them, or the object Of that
+	// stands for it, Within where below that their template is, Stated the field there that says how many, and
+	// Beside what else runs in each.
 	Marks  map[string]string  `json:"-"`
+	Role   string             `json:"-"`
+	Within string             `json:"-"`
 	Of     Ref                `json:"-"`
 	At     string             `json:"-"`
 	Stated string             `json:"-"`
 	Beside []corev1.Container `json:"-"`
+	// Kept: one that has ended is not made again. Each is how many a Job of the set has, where Jobs are made
+	// and not pods; 0 where pods are.
+	Kept bool `json:"-"`
+	Each int  `json:"-"`
 }
 
 // set is where they stand in the object that makes them, or in what stands for that; nil where that has them of one template.
@@ -58,11 +66,11 @@ func (s podSet) set(of Ref) *Set {
 	if s.Of != (Ref{}) {
 		of = s.Of
 	}
-	out := &Set{Of: of, At: s.At, Template: s.Template}
+	out := &Set{Of: of, At: s.At, Within: s.Within, Template: s.Template}
 	switch {
 	case s.Stated != "":
 		out.Wants = s.At + "." + s.Stated
-	case s.Count == 1 && s.Marks[roleMark] == rayHead:
+	case s.Count == 1 && s.Role == rayHead:
 		out.Wants = "count(" + s.At + ")"
 	}
 	for _, key := range []string{rayGroup, rayNodeType} {
@@ -74,15 +82,26 @@ func (s podSet) set(of Ref) *Set {
 }
 
 // The kinds by which queues keep pods from being made, and not from being scheduled alone, and those
-// that make pods of several templates: another has a line here and one in readHeld.
+// that make pods of several templates: another has a line here, one in readHeld, and one in Operated.
 var (
 	KueueWorkload = schema.GroupKind{Group: "kueue.x-k8s.io", Kind: "Workload"}
 	VolcanoGroup  = schema.GroupKind{Group: "scheduling.volcano.sh", Kind: "PodGroup"}
 	VolcanoJob    = schema.GroupKind{Group: "batch.volcano.sh", Kind: "Job"}
 	RayCluster    = schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}
+	JobSet        = schema.GroupKind{Group: "jobset.x-k8s.io", Kind: "JobSet"}
+	PyTorchJob    = schema.GroupKind{Group: kubeflowGroup, Kind: "PyTorchJob"}
+	TFJob         = schema.GroupKind{Group: kubeflowGroup, Kind: "TFJob"}
+	XGBoostJob    = schema.GroupKind{Group: kubeflowGroup, Kind: "XGBoostJob"}
+	PaddleJob     = schema.GroupKind{Group: kubeflowGroup, Kind: "PaddleJob"}
+	JAXJob        = schema.GroupKind{Group: kubeflowGroup, Kind: "JAXJob"}
 )
 
-var readHeld = map[schema.GroupKind]func(*unstructured.Unstructured, *Held){KueueWorkload: ofKueue, VolcanoGroup: ofVolcanoGroup, VolcanoJob: ofVolcanoJob, RayCluster: ofRayCluster}
+var readHeld = map[schema.GroupKind]func(*unstructured.Unstructured, *Held){KueueWorkload: ofKueue, VolcanoGroup: ofVolcanoGroup, VolcanoJob: ofVolcanoJob, RayCluster: ofRayCluster, JobSet: ofJobSet,
+	PyTorchJob: ofKubeflow, TFJob: ofKubeflow, XGBoostJob: ofKubeflow, PaddleJob: ofKubeflow, JAXJob: ofKubeflow}
+
+// Operated are the kinds of operators that make pods of several templates: diagnoses read the whole of
+// them, and everybody who walks from a pod to its topmost owner reads them with Kinds.
+var Operated = []schema.GroupKind{VolcanoJob, RayCluster, JobSet, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob}
 
 // HeldOf reads an object of a queue; false for one of any other kind.
 func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {

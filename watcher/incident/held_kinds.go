@@ -98,8 +98,11 @@ func ofVolcanoJob(o *unstructured.Unstructured, h *Held) {
 	}
 }
 
-// asMember has a pod say of which group it will be.
+// asMember has a pod say of which group it will be, and be of the scheduler that has groups.
 func (h *Held) asMember(p *corev1.Pod) {
+	if p.Spec.SchedulerName == "" {
+		p.Spec.SchedulerName = volcanoScheduler
+	}
 	annotations := map[string]string{volcanoGroup: h.group}
 	maps.Copy(annotations, p.Annotations)
 	p.Annotations = annotations

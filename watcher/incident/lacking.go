@@ -1,8 +1,12 @@
 package incident
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -11,15 +15,11 @@ import (
 type setback struct {
 	since time.Time
 	says  string
-	role  string // of the sets that it is about, by the value of roleMark; empty: any
+	role  string // of the sets that it is about: what makes them says that, and not which set; empty: any
 }
 
-// roleMark is the label by which sets of different roles are told apart: what makes them says of
-// which role the pod was that it could not make, and not of which set.
-const roleMark = rayNodeType
-
 // setMarks are the labels that a pod is told by, among others of the same owner.
-var setMarks = []string{rayCluster, rayNodeType, rayGroup}
+var setMarks = []string{rayCluster, rayNodeType, rayGroup, kubeflowJob, kubeflowRole}
 
 // Marks are the labels of a pod that tell whose it is: its group, where nobody owns it, and its set,
 // where its owner makes several.
@@ -45,39 +45,44 @@ func Marks(p *corev1.Pod) map[string]string {
 }
 
 // lacking lists who makes pods of several templates itself and could not make the next one: its own
-// status says that, or an event does, unless a pod was made after it. The sets are made one after
-// the other, so what is told is told of the first that lacks pods, and those behind it are not tried.
+// status says that, or an event does, unless one was made after it. Where the sets are made one after
+// the other, what is told is told of the first that lacks pods, and those behind it are not tried.
 func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]told) []Refusal {
 	if !m.AllPods {
 		return nil
 	}
 	var out []Refusal
 	for _, h := range m.Held {
-		if !h.makes || h.aside || h.DeletionTimestamp != nil {
+		if !h.makes || h.aside || h.over || h.DeletionTimestamp != nil {
 			continue
 		}
-		back := h.setback(pods, events)
+		back := m.setback(h, pods, events)
 		if back == nil {
 			continue
 		}
 		for i, set := range h.sets {
-			if role := set.Marks[roleMark]; back.role != "" && role != back.role {
+			n := m.without(h, set, pods)
+			if n < 1 || back.role != "" && set.Role != back.role {
 				continue
 			}
-			if n := set.Count - set.made(pods, h.Namespace); n > 0 {
-				out = append(out, Refusal{Owner: h.ref(), Pod: h.next(set, m), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Later: h.later(h.sets[i+1:], pods), Since: back.since, Version: h.ResourceVersion, Says: back.says})
-				break
+			r := Refusal{Owner: h.ref(), Pod: m.member(h, set), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Since: back.since, Version: h.ResourceVersion, Says: back.says}
+			if h.unordered {
+				out = append(out, r)
+				continue
 			}
+			r.Later = m.later(h, h.sets[i+1:], pods)
+			out = append(out, r)
+			break
 		}
 	}
 	return out
 }
 
 // later are those of some sets that lack pods.
-func (h *Held) later(sets []podSet, pods []*corev1.Pod) []Later {
+func (m Makers) later(h *Held, sets []podSet, pods []*corev1.Pod) []Later {
 	var out []Later
 	for _, set := range sets {
-		if n := set.Count - set.made(pods, h.Namespace); n > 0 {
+		if n := m.without(h, set, pods); n > 0 {
 			out = append(out, Later{set.set(h.ref()), set.Name, set.Count, n})
 		}
 	}
@@ -85,22 +90,68 @@ func (h *Held) later(sets []podSet, pods []*corev1.Pod) []Later {
 }
 
 // setback is what is told of a pod that it could not make; nil where nothing is.
-func (h *Held) setback(pods []*corev1.Pod, events func() map[Ref]map[string]told) *setback {
+func (m Makers) setback(h *Held, pods []*corev1.Pod, events func() map[Ref]map[string]told) *setback {
 	if h.lacks != nil {
 		return h.lacks
 	}
 	e, ok := eventOf(h, events()[h.ref()])
-	if !ok || e.last.Before(newestPods(pods)[h.ref()]) {
+	if !ok || e.last.Before(newestPods(pods)[h.ref()]) || slices.ContainsFunc(m.Jobs, func(j *batchv1.Job) bool { return h.controls(j) && j.CreationTimestamp.After(e.last) }) {
 		return nil
 	}
 	return &setback{e.first, e.says, e.role}
 }
 
-// made counts the pods of a set that have not ended.
+// without is how many pods of a set do not exist: of Jobs that are made, those of the Jobs that do not.
+func (m Makers) without(h *Held, s podSet, pods []*corev1.Pod) int {
+	if s.Each == 0 {
+		return s.Count - s.made(pods, h.Namespace)
+	}
+	if !m.AllJobs {
+		return 0
+	}
+	n := s.Count
+	for _, j := range m.Jobs {
+		if h.controls(j) && numbered(j.Name, h.Name+"-"+s.Name+"-") {
+			n -= s.Each
+		}
+	}
+	return n
+}
+
+func (h *Held) controls(o metav1.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(o)
+	return owner != nil && h.Namespace == o.GetNamespace() && ownerRef(owner, h.Namespace) == h.ref()
+}
+
+// numbered says whether a name is the prefix and a number.
+func numbered(name, prefix string) bool {
+	number, is := strings.CutPrefix(name, prefix)
+	_, err := strconv.ParseUint(number, 10, 32)
+	return is && err == nil
+}
+
+// member is the pod of a set that would be made now: of the group that the object has, where its template
+// leaves that to who makes them.
+func (m Makers) member(h *Held, set podSet) *corev1.Pod {
+	p := h.next(set, m)
+	if p.Spec.SchedulerName != "" {
+		return p
+	}
+	for _, g := range m.Held {
+		if g.group != "" && g.owner != nil && ownerRef(g.owner, g.Namespace) == h.ref() {
+			g.asMember(p)
+			break
+		}
+	}
+	return p
+}
+
+// made counts the pods of a set: those that have not ended, where others are made in their place.
 func (s podSet) made(pods []*corev1.Pod, namespace string) int {
 	n := 0
 	for _, p := range pods {
-		if p.Namespace == namespace && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && s.marked(p) {
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if p.Namespace == namespace && (s.Kept || !ended) && s.marked(p) {
 			n++
 		}
 	}

@@ -22,8 +22,8 @@ type Makers struct {
 	Events       []*corev1.Event // those with reason FailedCreate are looked at
 	LimitRanges  []*corev1.LimitRange
 	Held         []*Held // what queues hold of other kinds
-	// AllPods: all pods are known, so that who has none there has none.
-	AllPods bool
+	// AllPods: all pods are known, so that who has none there has none. AllJobs: so are all Jobs.
+	AllPods, AllJobs bool
 }
 
 // maker is one of them: what it wants, and what its status says there is.

@@ -76,9 +76,9 @@ func ofRayCluster(o *unstructured.Unstructured, h *Held) {
 		return
 	}
 	h.makes, h.aside = spec.ManagedBy == "" || spec.ManagedBy == rayKubeRay, ptr.Deref(spec.Suspend, false)
-	h.sets = []podSet{{Name: rayHead, Count: 1, Template: spec.HeadGroupSpec.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayHead}, At: "spec.headGroupSpec", Beside: spec.besideHead()}}
+	h.sets = []podSet{{Name: rayHead, Count: 1, Template: spec.HeadGroupSpec.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayHead}, Role: rayHead, At: "spec.headGroupSpec", Beside: spec.besideHead()}}
 	for _, g := range spec.WorkerGroupSpecs {
-		set := podSet{Name: g.GroupName, Template: g.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayWorker, rayGroup: g.GroupName}, At: "spec.workerGroupSpecs[groupName=" + g.GroupName + "]"}
+		set := podSet{Name: g.GroupName, Template: g.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayWorker, rayGroup: g.GroupName}, Role: rayWorker, At: "spec.workerGroupSpecs[groupName=" + g.GroupName + "]"}
 		var stated bool
 		if set.Count, stated = g.wants(); set.Count < 1 {
 			continue

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"cmp"
+	"maps"
 	"sync"
 	"time"
 
@@ -18,7 +19,7 @@ type Refusal struct {
 	Wants   int         // pods that the owner wants now
 	Missing int         // how many of them do not exist
 	// Set is which of its owner's sets lacks pods; nil where that makes pods of one template. Later are those
-	// behind it that lack pods, too, and are not tried before.
+	// behind it that lack pods, too, and are not tried before, where it makes one after the other.
 	Set     *Set
 	Later   []Later
 	Since   time.Time
@@ -42,6 +43,7 @@ type Refusal struct {
 type Set struct {
 	Of       Ref    // the object that has it
 	At       string // its path in the object
+	Within   string // below that, what has the template; empty where that has it itself
 	Template corev1.PodTemplateSpec
 	// Wants and Has are paths to how many pods of it the object wants, and to how many there are; empty
 	// where no field alone says that.
@@ -134,15 +136,26 @@ func (m Makers) told() map[Ref]map[string]told {
 			t.first = first
 		}
 		if !again || cmp.Or(last.Compare(t.last), cmp.Compare(e.Message, t.says)) > 0 {
-			t.last, t.says, t.role = last, e.Message, rayFailures[e.Reason]
+			t.last, t.says, t.role = last, e.Message, setbacks[e.Reason]
 		}
 		out[ref][string(o.UID)] = t
 	}
 	return out
 }
 
+// setbacks are the reasons of events that tell of pods that could not be made, with the role of those,
+// where the reason says it.
+var setbacks = func() map[string]string {
+	out := map[string]string{FailedCreate: "", kubeflowFailure: "", jobSetFailure: ""}
+	maps.Copy(out, rayFailures)
+	return out
+}()
+
 // Refuses says whether events of that reason tell of pods that could not be made.
-func Refuses(reason string) bool { return reason == FailedCreate || rayFailures[reason] != "" }
+func Refuses(reason string) bool {
+	_, is := setbacks[reason]
+	return is
+}
 
 // seen is when an event was last observed. A new-style one keeps that in its series.
 func seen(e *corev1.Event) time.Time {

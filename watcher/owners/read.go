@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -70,7 +71,13 @@ func (r Reader) Single(client discovery.DiscoveryInterface) *Single {
 
 // always are kinds that diagnoses read the whole of, and so who reads owners one by one has to
 // read too, named or not.
-var always = []schema.GroupResource{{Group: incident.VolcanoJob.Group, Resource: "jobs"}, {Group: incident.RayCluster.Group, Resource: "rayclusters"}}
+var always = func() (out []schema.GroupResource) {
+	for _, k := range incident.Operated {
+		plural, _ := apimeta.UnsafeGuessKindToResource(k.WithVersion(""))
+		out = append(out, plural.GroupResource())
+	}
+	return out
+}()
 
 // Get reads the metadata of an owner, whose kind is named as in an incident.Ref. ErrUnread: the
 // kind is not read; any other error is the API server's.

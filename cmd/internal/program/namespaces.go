@@ -23,7 +23,7 @@ func namespacesOf(st *cluster.State) []string {
 	for _, j := range st.Jobs {
 		names[j.Namespace] = true
 	}
-	for _, o := range slices.Concat(st.QueuedWorkloads, st.PodGroups.Volcano, st.VolcanoJobs, st.RayClusters) {
+	for _, o := range st.Held {
 		names[o.GetNamespace()] = true
 	}
 	return slices.Sorted(maps.Keys(names))

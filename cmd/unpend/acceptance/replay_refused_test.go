@@ -97,11 +97,10 @@ func (r *replay) workloads(t *testing.T) {
 // they have said of it is written.
 func (r *replay) operated(t *testing.T) {
 	t.Helper()
-	for _, o := range r.st.VolcanoJobs { // they own groups
-		r.custom(t, "jobs", o)
-	}
-	for _, o := range r.st.RayClusters {
-		r.custom(t, "rayclusters", o)
+	for kind, o := range r.st.Held { // some own groups
+		if slices.Contains(incident.Operated, kind) {
+			r.custom(t, cluster.KindOf(o.GetAPIVersion(), o.GetKind()).Resource.Resource, o)
+		}
 	}
 }
 
