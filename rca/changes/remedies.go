@@ -211,7 +211,7 @@ func entry(cause diagnosis.CauseID) func(*Bench, *view.Node) []edit.Change {
 		if slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" && len(c.layouts().Ways(n, a)) > 0 }) {
 			return nil
 		}
-		return mend.MendEntry(c.Workload, n, cause)
+		return mend.Entry(c.Workload, n, cause)
 	}
 }
 

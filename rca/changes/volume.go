@@ -82,7 +82,7 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 	}
 	if volume != "" {
 		commands = append(commands, fmt.Sprintf("kubectl get pv %s -o jsonpath='{.spec.nodeAffinity}'  # where it can be had", volume), "kubectl get nodes -L topology.kubernetes.io/zone -L nvidia.com/gpu.product",
-			c.copyOf(ns, claim))
+			copyOf(c, ns, claim))
 	}
 	return []edit.Change{c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.VolumeConflict, Manual: true, Risk: diagnosis.LowRisk, Title: title, Commands: commands, Untestable: "a volume is moved or made outside of what the scheduler decides"}
@@ -91,7 +91,7 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 
 // copyOf is how the data of a claim comes to where the pod can be: the classes are named, where the claim's own makes
 // volumes before the pod has a node, and another one after that.
-func (c *Bench) copyOf(namespace, claim string) string {
+func copyOf(c *Bench, namespace, claim string) string {
 	node := "a node"
 	if len(c.Asks) > 0 {
 		node = "a GPU node"

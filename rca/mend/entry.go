@@ -14,9 +14,9 @@ import (
 // mostEntries bounds how many entries of a config are named.
 const mostEntries = 6
 
-// MendEntry is for a node whose label names an entry that its config does not have, or that its
+// Entry is for a node whose label names an entry that its config does not have, or that its
 // GPUs cannot take, where no entry that is there makes what is asked: a person writes one.
-func MendEntry(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
+func Entry(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
 	config := c.Cluster.ConfigOf(n)
 	if config.Source == nil {
 		return nil

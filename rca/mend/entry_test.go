@@ -37,7 +37,7 @@ func TestEntriesThatAreAtFault(t *testing.T) {
 				w.AddHolder("h", "n", "nvidia.com/mig-1g.5gb", 0).OwnerReferences = nil
 			}
 			c := w.bench(t)
-			all := MendEntry(c, c.Node("n"), tc.cause)
+			all := Entry(c, c.Node("n"), tc.cause)
 			if got := edittest.ToldAll(all); got != tc.want {
 				t.Fatalf("%s\nwant %s", got, tc.want)
 			}

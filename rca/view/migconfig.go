@@ -23,7 +23,7 @@ const (
 	LabelMIGStrategy = "nvidia.com/mig.strategy"
 	LabelMIGCapable  = "nvidia.com/mig.capable"
 
-	migConfigKey      = "config.yaml" // the operator accepts no other
+	MIGConfigKey      = "config.yaml" // of the entries in a ConfigMap: the operator accepts no other
 	fallbackConfigMap = "default-mig-parted-config"
 )
 
@@ -39,7 +39,7 @@ type MIGRule struct {
 	MIGDevices   map[string]int  `json:"mig-devices"`
 }
 
-// migConfig is the set of entries MIG manager knows on a node.
+// migConfig is the set of entries MIG manager knows on a node; none with a Source: it can read none there.
 type migConfig struct {
 	Entries map[string]migEntry
 	// Source is the ConfigMap the entries were read from; nil when they are the
@@ -48,13 +48,7 @@ type migConfig struct {
 	// Writable is set when ClusterPolicy names the ConfigMap: only then may a
 	// custom entry be added, the operator generates its own maps again.
 	Writable bool
-	// Wrong says why MIG manager can read no entry in Source, which ClusterPolicy names: it is given
-	// no other.
-	Wrong *Wrong
 }
-
-// Wrong is why a ConfigMap has no entries for MIG manager, and the text that it lacks.
-type Wrong struct{ Says, Lacks string }
 
 // ConfigOf finds the config of a node: the ConfigMap that ClusterPolicy names,
 // else the one generated for the node, else the operator's default, else the
@@ -76,31 +70,17 @@ func (w *Cluster) findConfig(n *Node) migConfig {
 		}
 		entries, known := w.configs[cm]
 		if !known {
-			entries, _ = parseMIGConfig(cm.Data[migConfigKey]) //nolint:errcheck // an unreadable map proves nothing; the next may be in force
+			entries, _ = parseMIGConfig(cm.Data[MIGConfigKey]) //nolint:errcheck // an unreadable map proves nothing; the next may be in force
 			w.configs[cm] = entries
 		}
 		if entries != nil {
 			return migConfig{Entries: entries, Source: cm, Writable: name == named}
 		}
 		if name == named {
-			return migConfig{Source: cm, Wrong: wrongIn(cm)}
+			return migConfig{Source: cm} // MIG manager is given no other
 		}
 	}
 	return migConfig{Entries: w.generatedFor(n)}
-}
-
-// wrongIn is what a ConfigMap without entries lacks of what mig-parted reads (api/spec/v1/spec.go).
-func wrongIn(cm *corev1.ConfigMap) *Wrong {
-	text, has := cm.Data[migConfigKey]
-	switch {
-	case !has:
-		return &Wrong{"has no key " + migConfigKey, migConfigKey}
-	case !strings.Contains(text, "mig-configs:"):
-		return &Wrong{"has no mig-configs in its " + migConfigKey, "mig-configs:"}
-	case !strings.Contains(text, "version:"):
-		return &Wrong{"has no version in its " + migConfigKey, "version:"}
-	}
-	return &Wrong{"has a " + migConfigKey + " that is not what mig-parted reads", ""}
 }
 
 func policyConfig(policies []*unstructured.Unstructured) string {
@@ -230,8 +210,7 @@ func (r MIGRule) only() string {
 type NamedLayouts struct {
 	Config  string
 	Layouts map[int]placement.Layout
-	// Legal: each has positions on its GPU.
-	Legal bool
+	Legal   bool // each has positions on its GPU
 	// Gives is how many the GPUs have then of each profile, as the device plugin spells
 	// it; nil where some GPU is not of the entry.
 	Gives map[string]int64

@@ -41,7 +41,7 @@ func TestClassOf(t *testing.T) {
 		}, false},
 		"config": {func(n *corev1.Node, _ *nodeprobe.NodeGeometry, st *cluster.State) {
 			st.ConfigMaps = append(st.ConfigMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: n.Name + "-mig-config"},
-				Data: map[string]string{migConfigKey: "version: v1\nmig-configs: {all-disabled: [{devices: all, mig-enabled: false}]}\n"}})
+				Data: map[string]string{MIGConfigKey: "version: v1\nmig-configs: {all-disabled: [{devices: all, mig-enabled: false}]}\n"}})
 		}, false},
 	} {
 		st := &cluster.State{Now: rcatest.Noon, Geometries: map[string]*nodeprobe.NodeGeometry{}, Unread: map[string]string{}}
