@@ -51,6 +51,7 @@ func brokenLink(id diagnosis.CauseID) Rule {
 // Those of a cluster in which nothing says of any node whether it has a GPU, though a device plugin
 // is there that would find out if it were let.
 var (
+	gpuStackUnseen = untold(diagnosis.GPUStackMissing)
 	gpuStackUntold = untold(diagnosis.GPUStackNotOnNode)
 	runtimeUntold  = untold(diagnosis.RuntimeNotConfigured)
 )

@@ -78,6 +78,7 @@ func Rules() []Rule {
 		draUnread,
 		devicesInUse,
 		onNoNode,
+		gpuStackUnseen,
 		gpuStackUntold,
 		runtimeUntold,
 		noGPUAnywhere,

@@ -368,11 +368,11 @@ func (c *Finder) mayMake(n *view.Node, name string) bool {
 	return true
 }
 
-// firstSteps are what lets the pod in where a queue or a gate holds it and no node that is there would
+// firstSteps are what lets the pod in where a queue, a gate or a kubelet refuses it and no node that is there would
 // take it then: nodes are asked for, and brought, only once it is let in.
 func (c *Finder) firstSteps(causes []diagnosis.Cause) []*candidate {
 	refused := c.Unborn && c.Refused != nil && len(c.Refused.All) > 0 // there is nothing to place before that is mended
-	if !c.IsOwn(diagnosis.QueueNotAdmitted) && !c.IsOwn(diagnosis.SchedulingGated) && !refused || c.BeyondNodes() {
+	if !c.IsOwn(diagnosis.QueueNotAdmitted) && !c.IsOwn(diagnosis.SchedulingGated) && !c.IsOwn(diagnosis.KubeletAdmissionRefused) && !refused || c.BeyondNodes() {
 		return nil
 	}
 	then := "what keeps it from nodes"
@@ -390,6 +390,9 @@ func (c *Finder) firstSteps(causes []diagnosis.Cause) []*candidate {
 		}
 		f := c.candidate(nil, set)
 		f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "then nothing that can be tried on a copy helps against " + then}
+		if set[0].Untestable != "" {
+			f.fix.Proof.Why = set[0].Untestable
+		}
 		if refused {
 			f.fix.Proof.Why = "where its pods go then cannot be told before they are made"
 		}

@@ -47,7 +47,7 @@ func (c *Case) itSaid() string {
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
 	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", Behindhand: "kubelet counts otherwise",
-		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted"}[b]
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial"}[b]
 }
 
 // behindSays is what stands behind the refusal, as far as that can be told.
@@ -79,6 +79,8 @@ func (c *Case) behindSays(t *Turned) string {
 		says = "its nodeName is written by hand, so no scheduler has counted what the node has left" + c.countsNow(t)
 	case TwoSchedulers:
 		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Scheduler, cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
+	case Trial:
+		says = "it is the GPU Operator's trial of its device plugin, which no scheduler places" + c.countsNow(t)
 	case InitAsksToo:
 		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
 	case DevicesMoved:

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
@@ -34,6 +35,7 @@ const (
 	Unaligned                     // no NUMA node has all of it
 	NVMLLost                      // the device plugin cannot start NVML itself, and so answers for no GPU
 	OverheadLeftOut               // the scheduler that chose the node counts no overhead of a RuntimeClass
+	Trial                         // the GPU Operator tries its device plugin on a node whose GPUs are held
 )
 
 // Turned is a kubelet's refusal of the case's pod.
@@ -131,6 +133,8 @@ func (c *Case) behind(t *Turned) Behind {
 	}
 	t.Others = c.placedByOthers(t)
 	switch {
+	case devices && c.isTrial():
+		return Trial
 	case c.placedByHand():
 		return PlacedByHand
 	case len(t.Others) > 0:
@@ -152,6 +156,14 @@ func (c *Case) behind(t *Turned) Behind {
 		return PluginAway
 	}
 	return Behindhand
+}
+
+// isTrial says whether it is the pod by which the GPU Operator's validator tries the device plugin: it asks for a GPU,
+// names its node itself, and is made again until it gets one (gpu-operator cmd/nvidia-validator, runWorkload).
+func (c *Case) isTrial() bool {
+	p := c.refused()
+	by := metav1.GetControllerOfNoCopy(p)
+	return p.Labels["app"] == "nvidia-device-plugin-validator" && by != nil && by.Kind == "DaemonSet"
 }
 
 // Overhead is how much a pod's RuntimeClass adds to what its containers ask of the resource that it was
@@ -238,14 +250,18 @@ func (c *Case) placedByOthers(t *Turned) []*corev1.Pod {
 	return others
 }
 
-// initAsksToo is the first init container that asks for a GPU resource; its devices are its
-// own while it runs, and injected ones are easily overlooked.
+// initAsksToo is the first init container that asks for a GPU resource as a container that runs on does; its devices
+// are its own while it runs, and injected ones are easily overlooked.
 func (c *Case) initAsksToo() string {
-	for _, k := range c.Pod.Spec.InitContainers {
-		for _, a := range c.Asks {
-			if q, ok := k.Resources.Limits[a.Resource]; ok && q.Sign() > 0 {
-				return k.Name
-			}
+	asks := func(name corev1.ResourceName) func(corev1.Container) bool {
+		return func(k corev1.Container) bool {
+			q := k.Resources.Limits[name]
+			return q.Sign() > 0
+		}
+	}
+	for _, a := range c.Asks {
+		if i := slices.IndexFunc(c.Pod.Spec.InitContainers, asks(a.Resource)); i >= 0 && slices.ContainsFunc(c.Pod.Spec.Containers, asks(a.Resource)) {
+			return c.Pod.Spec.InitContainers[i].Name
 		}
 	}
 	return ""

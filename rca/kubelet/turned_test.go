@@ -42,6 +42,12 @@ func beside(w *rcatest.World, edit func(*corev1.Pod)) {
 	edit(p)
 }
 
+// trial is that the pod is the one by which the GPU Operator tries its device plugin.
+func trial(w *rcatest.World) {
+	w.Wait.Labels = map[string]string{"app": "nvidia-device-plugin-validator"}
+	w.Wait.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "nvidia-operator-validator", Controller: new(true)}}
+}
+
 // What stands behind a refusal the kubelet's words tell as far as they differ, else the node and
 // who is on it.
 func TestWhatStandsBehind(t *testing.T) {
@@ -78,6 +84,13 @@ func TestWhatStandsBehind(t *testing.T) {
 		"an init container asks": {unexpectedAdmission, none, func(w *rcatest.World) {
 			w.Wait.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Limits: rcatest.List("nvidia.com/gpu", "1")}}}
 		}, InitAsksToo},
+		"an init container alone asks": {unexpectedAdmission, none, func(w *rcatest.World) {
+			w.Wait.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: w.Wait.Spec.Containers[0].Resources}}
+			w.Wait.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
+		}, Behindhand},
+		"the operator's trial":         {unexpectedAdmission, none, trial, Trial},
+		"its trial, and a sick GPU":    {unexpectedAdmission, "unhealthy devices", trial, GPUsSick},
+		"one that is named so by hand": {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.Wait.OwnerReferences = nil }, Behindhand},
 		"the node had just come up": {unexpectedAdmission, none, func(w *rcatest.World) {
 			w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(-5 * time.Minute))}}
 		}, PluginAway},

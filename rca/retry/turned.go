@@ -40,6 +40,8 @@ func Again(c *edit.Workload) []edit.Change {
 	switch t.Behind {
 	case kubelet.PlacedByHand:
 		return append(out, freely(c, t))
+	case kubelet.Trial:
+		return append(out, leaveOutTrial(c, t))
 	case kubelet.OverheadLeftOut: // it would be placed there, and refused, again
 		if ch, ok := askBesideOverhead(c, t); ok {
 			return append(out, ch)
@@ -193,6 +195,19 @@ func freely(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	}
 	ch := edit.Change{Kind: diagnosis.ChangeRequest, Adds: true, Minutes: 1, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("take nodeName %s out of %s: the scheduler chooses", t.On, c.WorkloadName())}
 	c.EditTemplate(&ch, map[string]any{"nodeName": nil}, false)
+	return ch
+}
+
+// leaveOutTrial is for the pod by which the GPU Operator tries its device plugin: nobody is evicted for that.
+func leaveOutTrial(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	policy := "NAME"
+	if of := c.Cluster.State.ClusterPolicies; len(of) > 0 {
+		policy = of[0].GetName()
+	}
+	ch := edit.LookAt(diagnosis.KubeletAdmissionRefused, "let the GPU Operator leave out the trial of its device plugin, or wait until a GPU of "+t.On+" is free for it", "the operator makes the pod again by a rule of its own until it gets a GPU, and who holds GPUs there shows that the device plugin gives them",
+		fmt.Sprintf(`kubectl patch clusterpolicy %s --type merge -p '{"spec":{"validator":{"plugin":{"env":[{"name":"WITH_WORKLOAD","value":"false"}]}}}}'`, policy),
+		fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s  # its validator is Ready then", c.Pod.Namespace, t.On))
+	ch.Minutes, ch.NeedlessOn = 5, func(*view.Node) bool { return true }
 	return ch
 }
 

@@ -219,9 +219,15 @@ func (l *driverLink) ofHost() *Finding {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+deployDriver+"="+label, n.Labelled(deployDriver)...))
 		}
 		f.Certainty = diagnosis.Likely
-		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "give " + n.Name + " a driver", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 15,
-			Steps:    []string{"install NVIDIA's driver on the machine, or have the GPU Operator do it"},
+		until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
+		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "give " + n.Name + " a driver", Until: until, Risk: diagnosis.MediumRisk, Minutes: 15,
+			Steps:    []string{"see what nvidia-smi says on the machine: of a version mismatch, its packages were upgraded under the modules that are loaded, and a reboot loads the new ones", "where there is no driver, install NVIDIA's, or have the GPU Operator do it"},
 			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host nvidia-smi", mend}}}
+		if label == "pre-installed" { // it had one
+			f.Mends[0].Title = "see why the driver that the machine of " + n.Name + " had does not work any more, or give it one"
+			f.Mends = append(f.Mends, Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ", where its driver was upgraded: the modules from before stay loaded until then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: "whether the packages of its driver were upgraded is in no object",
+				Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}})
+		}
 		return f
 	}
 	return nil

@@ -30,7 +30,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	}
 	d := s.serving(n)
 	if d == nil {
-		return nil
+		return s.operatorBlind(n)
 	}
 	m := d.Misses(n)
 	if m.None() {
@@ -66,6 +66,28 @@ func (s *Stack) meant(n *view.Node, d *parts.Set) *Finding {
 	for i := range f.Mends {
 		f.Mends[i].Until, f.Mends[i].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
 	}
+	return f
+}
+
+// operatorBlind: the GPU Operator is installed, puts its parts on nodes that node feature discovery has labelled, and
+// that is not: its chart brings it along, OpenShift's has an operator of its own (gpu-operator issue 99).
+func (s *Stack) operatorBlind(n *view.Node) *Finding {
+	pod := s.operator
+	if pod == nil || len(s.kit.Sets(parts.Discovery)) > 0 {
+		return nil
+	}
+	l := s.kit.Look(pod)
+	fact := l.Text()
+	if l.State == "" {
+		fact = "it runs"
+	}
+	f := s.finding(Discovery, Unseen, diagnosis.GPUStackMissing, fmt.Sprintf("may have GPUs that nobody has looked for: the GPU Operator %s/%s goes by labels that node feature discovery writes, which is not installed", pod.Namespace, pod.Name), n.Ref(), untold, notLooked())
+	f.Certainty = diagnosis.Possible
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), fact, l.Claims...))
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, by which the GPU Operator finds nodes with GPUs", Risk: diagnosis.LowRisk, Minutes: 10,
+		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the GPU Operator's chart nfd.enabled=true, on OpenShift its own operator and an object NodeFeatureDiscovery"},
+		Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU",
+		Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:", "kubectl get nodefeaturediscoveries -A  # on OpenShift; elsewhere: helm -n " + pod.Namespace + " upgrade --reuse-values RELEASE nvidia/gpu-operator --set nfd.enabled=true", "kubectl get nodes -L " + view.GPULabels[0]}}}
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -37,6 +38,30 @@ func TestANodeThatARefusedPluginSelects(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		}
 		if f != nil && (f.Certainty != diagnosis.Likely || !strings.HasPrefix(f.Says, "is to have GPUs, for the device plugin selects it by label, and has no pod of the device plugin") || f.Mends[0].Until != "" || f.Mends[0].Unproven == "") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// Where the GPU Operator is installed and node feature discovery is not, nobody has looked for GPUs.
+func TestTheOperatorGoesByLabels(t *testing.T) {
+	for name, k := range map[string]struct {
+		fill func(*lab)
+		want string
+	}{
+		"nobody looks":           {func(*lab) {}, "may have GPUs that nobody has looked for: the GPU Operator gpu-operator/op goes by labels that node feature discovery writes, which is not installed"},
+		"discovery is installed": {func(l *lab) { l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Discovery]} }, ""},
+		"there is no operator":   {func(l *lab) { l.Pods = nil }, ""},
+		"the machine is told":    {func(l *lab) { l.Nodes[0].Labels["node.kubernetes.io/instance-type"] = "m5.large" }, ""},
+	} {
+		l := newLab()
+		l.chartNode(map[string]string{})
+		l.DaemonSets = nil
+		l.Pods = append(l.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "op", Labels: map[string]string{"app": operatorName}}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: operatorName}}}})
+		k.fill(l)
+		w := view.New(l.State)
+		f := Of(w).Untold(w.Nodes["n"])
+		if f == nil != (k.want == "") || f != nil && (f.Says != k.want || f.Cause != diagnosis.GPUStackMissing || f.Certainty != diagnosis.Possible || f.Mends[0].Unproven == "") {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
