@@ -133,7 +133,7 @@ func (c *Case) behind(t *Turned) Behind {
 	}
 	t.Others = c.placedByOthers(t)
 	switch {
-	case devices && c.isTrial():
+	case devices && c.isTrial() && c.heldAll(t):
 		return Trial
 	case c.placedByHand():
 		return PlacedByHand
@@ -164,6 +164,12 @@ func (c *Case) isTrial() bool {
 	p := c.refused()
 	by := metav1.GetControllerOfNoCopy(p)
 	return p.Labels["app"] == "nvidia-device-plugin-validator" && by != nil && by.Kind == "DaemonSet"
+}
+
+// heldAll says whether pods hold all that the node offers of what was short.
+func (c *Case) heldAll(t *Turned) bool {
+	name := c.short(t)
+	return t.Node != nil && t.Node.Allocatable(name) > 0 && t.Node.HeldOf(name) >= t.Node.Allocatable(name)
 }
 
 // Overhead is how much a pod's RuntimeClass adds to what its containers ask of the resource that it was

@@ -88,7 +88,12 @@ func TestWhatStandsBehind(t *testing.T) {
 			w.Wait.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: w.Wait.Spec.Containers[0].Resources}}
 			w.Wait.Spec.Containers[0].Resources = corev1.ResourceRequirements{}
 		}, Behindhand},
-		"the operator's trial":         {unexpectedAdmission, none, trial, Trial},
+		"the operator's trial": {unexpectedAdmission, none, func(w *rcatest.World) {
+			trial(w)
+			w.AddHolder("x", "n", "nvidia.com/gpu", 0)
+			w.AddHolder("y", "n", "nvidia.com/gpu", 0)
+		}, Trial},
+		"its trial, and some are free": {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.AddHolder("x", "n", "nvidia.com/gpu", 0) }, Behindhand},
 		"its trial, and a sick GPU":    {unexpectedAdmission, "unhealthy devices", trial, GPUsSick},
 		"one that is named so by hand": {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.Wait.OwnerReferences = nil }, Behindhand},
 		"the node had just come up": {unexpectedAdmission, none, func(w *rcatest.World) {

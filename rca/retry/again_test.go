@@ -94,6 +94,9 @@ func TestWhatHelpsByWhatStoodBehind(t *testing.T) {
 		}, []string{"RecreatePod in 1: make pod/w again without nodeName n: the scheduler chooses"}},
 		"the operator's trial": {"DaemonSet", "", few, func(w *world) {
 			w.Wait.Labels = map[string]string{"app": "nvidia-device-plugin-validator"}
+			for _, name := range []string{"x", "y"} {
+				w.AddHolder(name, "n", "nvidia.com/gpu", 0)
+			}
 		}, []string{"Manual in 5: let the GPU Operator leave out the trial of its device plugin, or wait until a GPU of n is free for it, by hand"}},
 		"an init container asks": {"Pod", "", few, func(w *world) {
 			w.Nodes[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rcatest.Noon.Add(-time.Hour))

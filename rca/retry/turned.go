@@ -205,7 +205,7 @@ func leaveOutTrial(c *edit.Workload, t *kubelet.Turned) edit.Change {
 		policy = of[0].GetName()
 	}
 	ch := edit.LookAt(diagnosis.KubeletAdmissionRefused, "let the GPU Operator leave out the trial of its device plugin, or wait until a GPU of "+t.On+" is free for it", "the operator makes the pod again by a rule of its own until it gets a GPU, and who holds GPUs there shows that the device plugin gives them",
-		fmt.Sprintf(`kubectl patch clusterpolicy %s --type merge -p '{"spec":{"validator":{"plugin":{"env":[{"name":"WITH_WORKLOAD","value":"false"}]}}}}'`, policy),
+		fmt.Sprintf(`kubectl patch clusterpolicy %s --type merge -p '{"spec":{"validator":{"plugin":{"env":[{"name":"WITH_WORKLOAD","value":"false"}]}}}}'  # in place of what stands in that list now`, policy),
 		fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s  # its validator is Ready then", c.Pod.Namespace, t.On))
 	ch.Minutes, ch.NeedlessOn = 5, func(*view.Node) bool { return true }
 	return ch
