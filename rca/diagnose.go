@@ -90,7 +90,7 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	if err != nil {
 		return diagnosis.Diagnosis{}, err
 	}
-	d := written(c, nodes, orderCauses(c, nodes, causes, cmp.Or(c.CameWithout(), c.WayOut(), behind(c, fixes.Root()))), fixes)
+	d := written(c, nodes, orderCauses(c, nodes, causes, roots(c, fixes.Root())), fixes)
 	c.Quote(d.Causes)
 	d.Knowledge = pastHits(past, d.Causes)
 	setRecords(past, d)
@@ -109,13 +109,17 @@ func (r *run) diagnose(ctx context.Context, i incident.Incident) (diagnosis.Diag
 	return d, nil
 }
 
-// behind is what is behind the cause that the best fix removes: where members of the workload wait for
-// each other, that is why a node is short of what a smaller request or somebody's leaving would clear.
-func behind(c *causes.Case, root diagnosis.CauseID) diagnosis.CauseID {
-	if c.IsOwn(diagnosis.WorkloadDeadlock) && !c.IsOwn(root) {
-		return diagnosis.WorkloadDeadlock
+// roots are the causes of which one is the root: those that the best fix removes, that for which it disturbs most
+// first, or what is behind them. Where members of the workload wait for each other, that is why a node is short of what a smaller
+// request or somebody's leaving would clear.
+func roots(c *causes.Case, removed []diagnosis.CauseID) []diagnosis.CauseID {
+	if one := cmp.Or(c.CameWithout(), c.WayOut()); one != "" {
+		return []diagnosis.CauseID{one}
 	}
-	return root
+	if c.IsOwn(diagnosis.WorkloadDeadlock) && !slices.ContainsFunc(removed[:min(1, len(removed))], c.IsOwn) {
+		return []diagnosis.CauseID{diagnosis.WorkloadDeadlock}
+	}
+	return removed
 }
 
 // written writes down what was found.
@@ -142,10 +146,10 @@ func podNames(i incident.Incident) []string {
 }
 
 // orderCauses puts first what is proven and stands in front of all that the nodes could
-// offer: without it the pod would run. Then comes the cause that the best proved fix removes,
-// then that on most nodes, proven before likely, ties in catalogue order. Unknown settles nothing
-// and comes last, unless it is what keeps pods from existing.
-func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis.Cause, root diagnosis.CauseID) []diagnosis.Cause {
+// offer: without it the pod would run. Then come the causes that the best proved fix removes, of several that on
+// most nodes first, and on as many that for which most is disturbed; then the others, those on most nodes first, proven
+// before likely, ties in catalogue order. Unknown settles nothing and comes last, unless it is what keeps pods from existing.
+func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis.Cause, roots []diagnosis.CauseID) []diagnosis.Cause {
 	leads, on := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]reach{}
 	for _, a := range all {
 		leads[a.ID], on[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID), reachOf(c, a, len(nodes))
@@ -153,10 +157,11 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis
 	slices.SortStableFunc(all, func(a, b diagnosis.Cause) int {
 		return cmp.Or(
 			view.Rank(leads[a.ID])-view.Rank(leads[b.ID]),
-			view.Rank(a.ID == root)-view.Rank(b.ID == root),
+			view.Rank(slices.Contains(roots, a.ID))-view.Rank(slices.Contains(roots, b.ID)),
 			view.Rank(settles(c, a.ID))-view.Rank(settles(c, b.ID)),
 			on[b.ID].able-on[a.ID].able,
 			on[b.ID].all-on[a.ID].all,
+			view.Rank(len(roots) > 0 && a.ID == roots[0])-view.Rank(len(roots) > 0 && b.ID == roots[0]),
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)
 	})

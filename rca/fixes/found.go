@@ -1,6 +1,8 @@
 package fixes
 
 import (
+	"slices"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/placement"
 	"github.com/unpend/unpend/rca/view"
@@ -18,17 +20,28 @@ func (all Found) Fixes() []diagnosis.Fix {
 	return out
 }
 
-// Root is the cause that the best proved fix removes; empty where none settles it.
-func (all Found) Root() diagnosis.CauseID {
+// Root are the causes that the best proved fix removes, that of its most disruptive change first; none where
+// none settles it.
+func (all Found) Root() []diagnosis.CauseID {
 	for _, f := range all {
 		if f.fix.Proof.Verdict == diagnosis.Schedules && f.removes != "" {
-			return f.removes
+			return f.removed()
 		}
 	}
 	if len(all) > 0 && all[0].beside {
-		return all[0].removes // nothing better than what the autoscaler has said
+		return all[0].removed() // nothing better than what the autoscaler has said
 	}
-	return ""
+	return nil
+}
+
+func (f *candidate) removed() []diagnosis.CauseID {
+	out := []diagnosis.CauseID{f.removes}
+	for _, ch := range f.changes {
+		if ch.Cause != "" && !slices.Contains(out, ch.Cause) {
+			out = append(out, ch.Cause)
+		}
+	}
+	return out
 }
 
 // Redrawn is the GPU that the best fix gives another layout, and that layout; false where

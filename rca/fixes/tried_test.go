@@ -300,24 +300,29 @@ func TestSetsOfWhatIsItsOwn(t *testing.T) {
 	}
 }
 
-// The cause that settles it is the one that the best proved fix removes; what the autoscaler
-// says counts where nothing is proved.
+// What settles it are the causes that the best proved fix removes, each once, that of its most disruptive change
+// first; what the autoscaler says counts where nothing is proved.
 func TestRootOfWhatWasFound(t *testing.T) {
-	fix := func(verdict diagnosis.Verdict, removes diagnosis.CauseID, beside bool) *candidate {
-		return &candidate{removes: removes, beside: beside, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: verdict}}}
+	fix := func(verdict diagnosis.Verdict, beside bool, removes diagnosis.CauseID, too ...diagnosis.CauseID) *candidate {
+		f := &candidate{removes: removes, beside: beside, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: verdict}}}
+		for _, id := range too {
+			f.changes = append(f.changes, edit.Change{Cause: id})
+		}
+		return f
 	}
 	for name, tc := range map[string]struct {
 		all  Found
-		want diagnosis.CauseID
+		want []diagnosis.CauseID
 	}{
-		"nothing":               {nil, ""},
-		"the first proved":      {Found{fix(diagnosis.Waits, "A", false), fix(diagnosis.Schedules, "B", false), fix(diagnosis.Schedules, "C", false)}, "B"},
-		"that removes one":      {Found{fix(diagnosis.Schedules, "", false), fix(diagnosis.Schedules, "C", false)}, "C"},
-		"none is proved":        {Found{fix(diagnosis.Waits, "A", false)}, ""},
-		"the autoscaler's word": {Found{fix(diagnosis.Waits, "A", true)}, "A"},
-		"it is not the first":   {Found{fix(diagnosis.Unproven, "B", false), fix(diagnosis.Waits, "A", true)}, ""},
+		"nothing":               {nil, nil},
+		"the first proved":      {Found{fix(diagnosis.Waits, false, "A"), fix(diagnosis.Schedules, false, "B"), fix(diagnosis.Schedules, false, "C")}, []diagnosis.CauseID{"B"}},
+		"that removes one":      {Found{fix(diagnosis.Schedules, false, ""), fix(diagnosis.Schedules, false, "C")}, []diagnosis.CauseID{"C"}},
+		"it removes several":    {Found{fix(diagnosis.Schedules, false, "B", "A", "B", "", "A", "C")}, []diagnosis.CauseID{"B", "A", "C"}},
+		"none is proved":        {Found{fix(diagnosis.Waits, false, "A", "B")}, nil},
+		"the autoscaler's word": {Found{fix(diagnosis.Waits, true, "A")}, []diagnosis.CauseID{"A"}},
+		"it is not the first":   {Found{fix(diagnosis.Unproven, false, "B"), fix(diagnosis.Waits, true, "A")}, nil},
 	} {
-		if got := tc.all.Root(); got != tc.want {
+		if got := tc.all.Root(); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
