@@ -48,6 +48,7 @@ func Rules() []Rule {
 		ofLayout(diagnosis.MIGModePending, layouts.ModePending),
 		ofLayout(diagnosis.MIGConfigFailed, layouts.ConfigFailed),
 		sharedResourceRenamed,
+		ofLayout(diagnosis.MIGLayoutDrift, layouts.LostAtBoot),
 		gpuStackMissing,
 		gpuStackNotOnNode,
 		driverNotReady,

@@ -62,6 +62,9 @@ var remedies = map[diagnosis.CauseID]remedy{
 	}},
 	diagnosis.MIGLayoutDrift: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		restart := []edit.Change{mend.RestartPlugin(c.Workload, n, diagnosis.MIGLayoutDrift)}
+		if layouts.ByHand(n) {
+			return []edit.Change{mend.Remake(c.Workload, n)}
+		}
 		if n.Geometry == nil {
 			again := mend.Reapply(c.Workload, n, "nothing reports what the GPUs of "+n.Name+" have")
 			if slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return layouts.NotLooked(n, a) }) {

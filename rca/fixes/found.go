@@ -20,11 +20,12 @@ func (all Found) Fixes() []diagnosis.Fix {
 	return out
 }
 
-// Root are the causes that the best proved fix removes, that of its most disruptive change first; none where
-// none settles it.
+// Root are the causes that the best proved fix removes, that of its most disruptive change first; so are those of the
+// first fix of all where the pod runs once a person has mended a node by it. None where none settles it.
 func (all Found) Root() []diagnosis.CauseID {
-	for _, f := range all {
-		if f.fix.Proof.Verdict == diagnosis.Schedules && f.removes != "" {
+	for i, f := range all {
+		mended := i == 0 && !f.beside && f.fix.Proof.Verdict == diagnosis.Waits && f.fix.Kind != diagnosis.Wait
+		if f.removes != "" && (f.fix.Proof.Verdict == diagnosis.Schedules || mended) {
 			return f.removed()
 		}
 	}

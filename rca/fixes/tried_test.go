@@ -310,17 +310,24 @@ func TestRootOfWhatWasFound(t *testing.T) {
 		}
 		return f
 	}
+	kind := func(k diagnosis.FixKind, f *candidate) *candidate {
+		f.fix.Kind = k
+		return f
+	}
 	for name, tc := range map[string]struct {
 		all  Found
 		want []diagnosis.CauseID
 	}{
-		"nothing":               {nil, nil},
-		"the first proved":      {Found{fix(diagnosis.Waits, false, "A"), fix(diagnosis.Schedules, false, "B"), fix(diagnosis.Schedules, false, "C")}, []diagnosis.CauseID{"B"}},
-		"that removes one":      {Found{fix(diagnosis.Schedules, false, ""), fix(diagnosis.Schedules, false, "C")}, []diagnosis.CauseID{"C"}},
-		"it removes several":    {Found{fix(diagnosis.Schedules, false, "B", "A", "B", "", "A", "C")}, []diagnosis.CauseID{"B", "A", "C"}},
-		"none is proved":        {Found{fix(diagnosis.Waits, false, "A", "B")}, nil},
-		"the autoscaler's word": {Found{fix(diagnosis.Waits, true, "A")}, []diagnosis.CauseID{"A"}},
-		"it is not the first":   {Found{fix(diagnosis.Unproven, false, "B"), fix(diagnosis.Waits, true, "A")}, nil},
+		"nothing":                {nil, nil},
+		"a mend that is tried":   {Found{kind(diagnosis.RepairDeviceStack, fix(diagnosis.Waits, false, "A")), fix(diagnosis.Schedules, false, "B")}, []diagnosis.CauseID{"A"}},
+		"it is not the first of": {Found{fix(diagnosis.Unproven, false, "C"), kind(diagnosis.RepairDeviceStack, fix(diagnosis.Waits, false, "A")), fix(diagnosis.Schedules, false, "B")}, []diagnosis.CauseID{"B"}},
+		"a wait comes first":     {Found{kind(diagnosis.Wait, fix(diagnosis.Waits, false, "A")), fix(diagnosis.Schedules, false, "B")}, []diagnosis.CauseID{"B"}},
+		"the first proved":       {Found{fix(diagnosis.Unproven, false, "A"), fix(diagnosis.Schedules, false, "B"), fix(diagnosis.Schedules, false, "C")}, []diagnosis.CauseID{"B"}},
+		"that removes one":       {Found{fix(diagnosis.Schedules, false, ""), fix(diagnosis.Schedules, false, "C")}, []diagnosis.CauseID{"C"}},
+		"it removes several":     {Found{fix(diagnosis.Schedules, false, "B", "A", "B", "", "A", "C")}, []diagnosis.CauseID{"B", "A", "C"}},
+		"none is proved":         {Found{fix(diagnosis.Unproven, false, "A", "B")}, nil},
+		"the autoscaler's word":  {Found{fix(diagnosis.Waits, true, "A")}, []diagnosis.CauseID{"A"}},
+		"it is not the first":    {Found{fix(diagnosis.Unproven, false, "B"), fix(diagnosis.Waits, true, "A")}, nil},
 	} {
 		if got := tc.all.Root(); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -27,7 +27,6 @@ func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	if known && c.State.Now.Sub(applied) < settling || pluginAtFault(c, n) {
 		return nil
 	}
-	clock := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
 	evidence := []diagnosis.Evidence{
 		diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success", view.LabelMIGConfig, m.Config, view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
 		n.Registered()}
@@ -45,6 +44,8 @@ func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	}
 	return view.Found(diagnosis.Possible, fmt.Sprintf("mig.config %q was applied, and the node offers nothing of it", m.Config), evidence...)
 }
+
+func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
 
 // Counted is how many instances of a profile GPU feature discovery counts on the node's GPUs
 // (k8s-device-plugin docs/gpu-feature-discovery, strategy mixed); 0 where it says nothing of it.

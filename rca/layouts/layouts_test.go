@@ -53,7 +53,7 @@ var reasons = []struct {
 	tell func(*view.Cluster, *view.Node, *Short) *view.Finding
 }{
 	{"failed", ConfigFailed}, {"in progress", ConfigInProgress}, {"invalid", ConfigInvalidForGPU}, {"stuck", ConfigStuck}, {"unknown", ConfigUnknown},
-	{"fragmented", Fragmented}, {"full", Full}, {"in use", InstancesInUse}, {"drift", LayoutDrift}, {"lost", LayoutLost}, {"mismatch", LayoutMismatch},
+	{"fragmented", Fragmented}, {"full", Full}, {"in use", InstancesInUse}, {"drift", LayoutDrift}, {"lost", LayoutLost}, {"lost at boot", LostAtBoot}, {"mismatch", LayoutMismatch},
 	{"mode", ModePending}, {"not capable", NotCapable}, {"unsupported", ProfileUnsupported}, {"strategy", StrategyMismatch},
 }
 

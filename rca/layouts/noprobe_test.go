@@ -101,6 +101,49 @@ func TestALayoutIsLost(t *testing.T) {
 	}
 }
 
+// Where no MIG manager sees to a node, its instances are lost where it came up since its device plugin's pod is there, that
+// runs, and nothing of what it offered is left; less sure where nothing tells that it came up.
+func TestALayoutIsLostAtBoot(t *testing.T) {
+	const lost = "lost at boot, likely: offers none of its 1g.5gb since it came up at 2026-11-20 11:00 UTC: MIG instances do not survive a reboot, and no MIG manager makes them again there\n"
+	const maybe = "lost at boot, possible: has offered 1g.5gb and offers nothing, though its device plugin runs: its MIG instances may be gone, as they are after a reboot\n"
+	const rest = "mismatch, possible: does not offer 1g.5gb, though nobody can be on 1 of its GPUs\n"
+	plugin := func(made, started time.Duration, ready bool) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			component(w, "nvidia-device-plugin", "nvidia-device-plugin-daemonset-x", func(p *corev1.Pod) {
+				p.CreationTimestamp = metav1.NewTime(rcatest.Noon.Add(-made))
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Ready: ready, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(rcatest.Noon.Add(-started))}}}}
+			})
+		}
+	}
+	day := 24 * time.Hour
+	for name, tc := range map[string]struct {
+		edits edits
+		fill  []func(*rcatest.World)
+		want  string
+	}{
+		"it came up since":        {edits{up(time.Hour)}, []func(*rcatest.World){plugin(day, time.Hour, true)}, lost + rest},
+		"it did not":              {edits{up(day)}, []func(*rcatest.World){plugin(day, time.Hour, true)}, maybe + rest},
+		"the plugin has its time": {edits{up(time.Hour)}, []func(*rcatest.World){plugin(day, 2*time.Minute-time.Second, true)}, rest},
+		"the plugin had its time": {edits{up(time.Hour)}, []func(*rcatest.World){plugin(day, 2*time.Minute, true)}, lost + rest},
+		"the plugin does not run": {edits{up(time.Hour)}, []func(*rcatest.World){plugin(day, time.Hour, false)}, rest},
+		"there is none":           {edits{up(time.Hour)}, nil, rest},
+		"another is offered":      {edits{up(time.Hour), has(mig2, "1")}, []func(*rcatest.World){plugin(day, time.Hour, true)}, rest},
+		"whole GPUs are offered":  {edits{up(time.Hour), has(view.WholeGPU, "1")}, []func(*rcatest.World){plugin(day, time.Hour, true)}, "mismatch, possible: does not offer 1g.5gb\n"},
+		"a layout is asked for":   {edits{up(time.Hour), label(view.LabelMIGConfig, "all-2g.10gb")}, []func(*rcatest.World){plugin(day, time.Hour, true)}, rest},
+		"MIG manager is there": {edits{up(time.Hour)}, []func(*rcatest.World){plugin(day, time.Hour, true), func(w *rcatest.World) {
+			component(w, "nvidia-mig-manager", "nvidia-mig-manager-x", nil)
+		}}, rest},
+		"never had any": {edits{up(time.Hour), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { delete(n.Status.Capacity, mig1) }}, []func(*rcatest.World){plugin(day, time.Hour, true)}, rest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := row{sim.Node{Name: "n"}, append(edits{label(view.LabelMIGState, ""), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { delete(n.Labels, view.LabelMIGConfig) }, has(mig1, "0")}, tc.edits...), nil, mig1, 1, ""}
+			if got := r.told(t, append([]func(*rcatest.World){blind}, tc.fill...)...); got != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
+}
+
 // Without a report counts tell what they can: that slices are too few in all, or that there is
 // a GPU that nobody can be on; else no more than that nothing is offered.
 func TestWhatCountsTell(t *testing.T) {
