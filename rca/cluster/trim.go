@@ -57,10 +57,12 @@ func Trim(o Object) {
 // trimFields keeps who wrote when. For a node it also keeps that dated labels
 // were written: since when a layout is pending is told by nothing else. Of a pod it keeps
 // who wrote its node, and nothing else: a scheduler's binding leaves no such trace. Of what a queue
-// has, of which there is as much as of Jobs, nobody asks that.
+// has, and of jobs of other kinds, of which there are as many as of Jobs, nobody asks that.
 func trimFields(o Object, fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	if u, is := any(o).(*unstructured.Unstructured); is && u.GroupVersionKind().GroupKind() == incident.KueueWorkload {
-		return nil
+	if u, is := any(o).(*unstructured.Unstructured); is {
+		if kind := u.GroupVersionKind().GroupKind(); kind == incident.KueueWorkload || slices.Contains(incident.Operated, kind) {
+			return nil
+		}
 	}
 	_, node := any(o).(*corev1.Node)
 	_, pod := any(o).(*corev1.Pod)

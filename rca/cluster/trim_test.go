@@ -123,13 +123,13 @@ func TestTrimmedTemplates(t *testing.T) {
 	}
 }
 
-// Of what a queue has nobody asks who wrote it; of another API's kind of that name it stays.
+// Of what a queue has, or an operator's job is, nobody asks who wrote it; of another API's kind of that name it stays.
 func TestTrimmedWorkloads(t *testing.T) {
-	for apiVersion, want := range map[string]int{"kueue.x-k8s.io/v1beta1": 0, "scheduling.k8s.io/v1beta1": 1} {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "Workload", "metadata": map[string]any{"name": "w"}}}
+	for of, want := range map[[2]string]int{{"kueue.x-k8s.io/v1beta1", "Workload"}: 0, {"kubeflow.org/v1", "PyTorchJob"}: 0, {"scheduling.k8s.io/v1beta1", "Workload"}: 1, {"nvidia.com/v1", "ClusterPolicy"}: 1} {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": of[0], "kind": of[1], "metadata": map[string]any{"name": "w"}}}
 		o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kueue", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}})
 		if Trim(o); len(o.GetManagedFields()) != want {
-			t.Errorf("%s: %v", apiVersion, o.GetManagedFields())
+			t.Errorf("%s: %v", of, o.GetManagedFields())
 		}
 	}
 }

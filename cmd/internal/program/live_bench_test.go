@@ -38,7 +38,7 @@ import (
 type fleetServer struct {
 	*httptest.Server
 	fleet  *rcatest.Fleet
-	queued int // Workloads of Kueue
+	queued int // Workloads of Kueue, and as many training jobs of Kubeflow
 }
 
 func serveFleet(b *testing.B, f *rcatest.Fleet, queued int) *fleetServer {
@@ -95,6 +95,12 @@ func (s *fleetServer) answer(w http.ResponseWriter, r *http.Request) {
 			tellAny(w, "ADDED", queuedWorkload(s.fleet.Pods[0], i))
 		}
 		tellAny(w, "BOOKMARK", map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": ended})
+	case "/apis/kubeflow.org/v1/pytorchjobs":
+		w.Header().Set("Content-Type", "application/json")
+		for i := range s.queued {
+			tellAny(w, "ADDED", trainingJob(s.fleet.Pods[0], i))
+		}
+		tellAny(w, "BOOKMARK", map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": ended})
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
@@ -146,7 +152,22 @@ func queuedWorkload(pod *corev1.Pod, i int) map[string]any {
 			map[string]any{"name": "main", "count": podsQueued, "flavors": map[string]any{"cpu": "default", "nvidia.com/gpu": "a100"}, "resourceUsage": map[string]any{"cpu": "20", "nvidia.com/gpu": "20"}}}}}}
 }
 
-// podsQueued are the pods of each Workload.
+// trainingJob is a PyTorchJob of 20 pods like this one, which runs.
+func trainingJob(pod *corev1.Pod, i int) map[string]any {
+	name := fmt.Sprintf("train-%d", i)
+	replicas := func(count int) map[string]any {
+		return map[string]any{"replicas": count, "restartPolicy": "OnFailure", "template": map[string]any{"metadata": map[string]any{"labels": pod.Labels}, "spec": pod.Spec}}
+	}
+	condition := func(kind, status string) map[string]any {
+		return map[string]any{"type": kind, "status": status, "reason": "PyTorchJob" + kind, "message": "PyTorchJob " + name + " is so", "lastUpdateTime": "2026-11-20T10:00:00Z", "lastTransitionTime": "2026-11-20T10:00:00Z"}
+	}
+	return map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob",
+		"metadata": metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID(name), ManagedFields: pod.ManagedFields},
+		"spec":     map[string]any{"runPolicy": map[string]any{"cleanPodPolicy": "None"}, "pytorchReplicaSpecs": map[string]any{"Master": replicas(1), "Worker": replicas(podsQueued - 1)}},
+		"status":   map[string]any{"conditions": []any{condition("Created", "True"), condition("Running", "True")}, "replicaStatuses": map[string]any{"Master": map[string]any{"active": 1}, "Worker": map[string]any{"active": podsQueued - 1}}}}
+}
+
+// podsQueued are the pods of each Workload, and of each training job.
 const podsQueued = 20
 
 // kubeconfig names the server.
@@ -171,6 +192,7 @@ func (s *fleetServer) plainly(b *testing.B, config *rest.Config) (keep any) {
 	generic.ForResource(nodeprobe.Resource)
 	if s.queued > 0 {
 		generic.ForResource(schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta1", Resource: "workloads"})
+		generic.ForResource(schema.GroupVersionResource{Group: "kubeflow.org", Version: "v1", Resource: "pytorchjobs"})
 	}
 	ctx, stop := context.WithCancel(b.Context())
 	typed.Start(ctx.Done())
@@ -202,7 +224,8 @@ func keeps(fill func() any) float64 {
 // whose own work is in the time, against informers that are filled with the same objects and
 // keep them as they are: x-sync how many times as long it takes to the verdict (P11: at most
 // 1.5), x-sync-cpu the same in processor time, x-plain how much of their memory the copy of
-// the cluster takes (P10: at most a sixth). In the last a queue has a Workload for every 20 pods.
+// the cluster takes (P10: at most a sixth). In the last a queue has a Workload, and Kubeflow a
+// training job, for every 20 pods.
 // With UNPEND_SOAK=1 there are 100,000 pods, too, which takes some GB.
 func BenchmarkWhyLive(b *testing.B) {
 	type size struct{ nodes, podsEach, queued int }

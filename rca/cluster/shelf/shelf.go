@@ -135,7 +135,7 @@ func (s *Shelf) Share(o cluster.Object) error {
 	case *corev1.Pod:
 		return s.pod(o)
 	case *unstructured.Unstructured:
-		return s.queued(o)
+		return s.templates(o)
 	}
 	return nil
 }

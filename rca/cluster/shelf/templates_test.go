@@ -9,6 +9,29 @@ import (
 	"github.com/unpend/unpend/rca/cluster"
 )
 
+// Each kind of operators that make pods of several templates has its parts by the name that its API gives them (the CRDs
+// of Kueue, Volcano, KubeRay, JobSet and Kubeflow's training operator).
+func TestWhatEachKindHasAlike(t *testing.T) {
+	for _, tc := range []struct{ apiVersion, kind, field string }{
+		{"kueue.x-k8s.io/v1beta1", "Workload", "podSets"}, {"batch.volcano.sh/v1alpha1", "Job", "tasks"}, {"ray.io/v1", "RayCluster", "workerGroupSpecs"}, {"ray.io/v1", "RayCluster", "headGroupSpec"},
+		{"jobset.x-k8s.io/v1alpha2", "JobSet", "replicatedJobs"}, {"kubeflow.org/v1", "PyTorchJob", "pytorchReplicaSpecs"}, {"kubeflow.org/v1", "TFJob", "tfReplicaSpecs"},
+		{"kubeflow.org/v1", "XGBoostJob", "xgbReplicaSpecs"}, {"kubeflow.org/v1", "PaddleJob", "paddleReplicaSpecs"}, {"kubeflow.org/v1", "JAXJob", "jaxReplicaSpecs"},
+	} {
+		s := New()
+		var held [2]map[string]any
+		for i := range held {
+			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": tc.apiVersion, "kind": tc.kind, "spec": map[string]any{tc.field: map[string]any{"a": "b"}}}}
+			if err := s.Share(o); err != nil {
+				t.Fatal(err)
+			}
+			held[i] = o.Object["spec"].(map[string]any)[tc.field].(map[string]any)
+		}
+		if held[0]["mark"] = "of both"; held[1]["mark"] == nil {
+			t.Errorf("%s %s holds %s twice", tc.apiVersion, tc.kind, tc.field)
+		}
+	}
+}
+
 // Workloads whose pods are alike hold once what they have alike, and say the same as before.
 func TestWorkloadsShareWhatTheirPodsHaveAlike(t *testing.T) {
 	s := New()
