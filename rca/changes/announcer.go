@@ -43,8 +43,9 @@ func seeToUnhealthy(c *Bench, name corev1.ResourceName) edit.Change {
 	title := fmt.Sprintf("see why all %s of the nodes are unhealthy to the device plugin that has announced it", name)
 	commands := []string{fmt.Sprintf("kubectl get nodes -o custom-columns='NAME:.metadata.name,HAS:.status.capacity.%[1]s,OFFERS:.status.allocatable.%[1]s'", strings.NewReplacer(".", `\.`).Replace(string(name)))}
 	if a != nil && a.Pod != nil {
-		title = fmt.Sprintf("see why all %s are unhealthy to %s: its log", name, a.Name())
-		commands = append(commands, fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name))
+		title = fmt.Sprintf("see why all %s are unhealthy to %s by its log, and have it look again", name, a.Name())
+		commands = append(commands, fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name),
+			fmt.Sprintf("kubectl -n %s rollout restart daemonset %s  # its pods look, and register, when they start; who runs with such a device keeps it", a.Set.Namespace, a.Set.Name))
 	}
 	if name == kvm {
 		title = "give the nodes hardware virtualization (/dev/kvm), or have KubeVirt emulate it"
