@@ -116,8 +116,10 @@ func Of(c Case) *Growth {
 // Unasked is what is known of pods that do not exist: no autoscaler has been asked for a node.
 func Unasked(c Case) *Growth { return &Growth{of: &c} }
 
-// PassedOver says whether Karpenter leaves the pools out that the pod is meant for, without a word to it.
-func (g *Growth) PassedOver() bool { return g.None || g.Bar == scaling.NotReady }
+// PassedOver says whether Karpenter leaves the pools out that the pod is meant for, or has none, without a word to it.
+func (g *Growth) PassedOver() bool {
+	return g.None || g.Bar == scaling.NotReady || g.Bar == scaling.NoPool
+}
 
 // Makes says whether a NodePool that the pod is meant for, and that makes no machine as it is, would make one with that label.
 func (g *Growth) Makes(key, value string) bool {

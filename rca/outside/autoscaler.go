@@ -271,6 +271,8 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	}
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
+	case g.Bar == scaling.NoPool:
+		return []edit.Change{firstPool(c)}
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
 		return []edit.Change{mendPool(c, &g.Pools[0])}
 	case g.Halted:

@@ -17,6 +17,7 @@ const (
 	Limit    Bar = "limit"    // the pool may not grow
 	Backoff  Bar = "backoff"  // the cloud, or a node, has failed it shortly before
 	NotReady Bar = "notReady" // the pool is not healthy
+	NoPool   Bar = "noPool"   // there is none
 	Lacks    Bar = "lacks"    // a fresh node has too little of a resource, as far as the autoscaler knows
 	Selector Bar = "selector" // labels
 	Claims   Bar = "claims"   // its claims find no devices on a fresh node, as far as the autoscaler knows

@@ -136,6 +136,26 @@ func ofTheCloud(key string) bool {
 		slices.Contains([]string{"kubernetes.io", "node.kubernetes.io", "kubernetes.azure.com", "eks.amazonaws.com"}, domain)
 }
 
+// AsksKarpenter says whether the pod wants a label of a node that Karpenter alone writes.
+func AsksKarpenter(pod *corev1.Pod) bool {
+	its := func(key string) bool { return strings.HasPrefix(key, "karpenter.") }
+	for key := range pod.Spec.NodeSelector {
+		if its(key) {
+			return true
+		}
+	}
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+			return its(r.Key) && r.Operator != corev1.NodeSelectorOpNotIn && r.Operator != corev1.NodeSelectorOpDoesNotExist
+		})
+	})
+}
+
 // heard are the labels of which Karpenter knows all values that there are (pkg/apis/v1/labels.go), and
 // those of Kubernetes' own that nodes have.
 var heard = map[string][]string{

@@ -202,3 +202,33 @@ func TestPoolsOfGPUs(t *testing.T) {
 		t.Errorf("of GPUs, for others: %v", got)
 	}
 }
+
+// A pod that selects, or in each term of its affinity wants, a label that Karpenter alone writes is meant for its nodes.
+func TestWhoAsksForKarpentersNodes(t *testing.T) {
+	term := func(key string, op corev1.NodeSelectorOperator) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}, {Key: key, Operator: op}}}
+	}
+	const its = "karpenter.k8s.aws/instance-gpu-name"
+	for name, tc := range map[string]struct {
+		selector map[string]string
+		terms    []corev1.NodeSelectorTerm
+		want     bool
+	}{
+		"nothing":           {nil, nil, false},
+		"it selects":        {map[string]string{"a": "b", its: "l4"}, nil, true},
+		"another label":     {map[string]string{"a": "b"}, nil, false},
+		"each term":         {nil, []corev1.NodeSelectorTerm{term(its, corev1.NodeSelectorOpExists), term("karpenter.sh/nodepool", corev1.NodeSelectorOpIn)}, true},
+		"one of the terms":  {nil, []corev1.NodeSelectorTerm{term(its, corev1.NodeSelectorOpExists), term("b", corev1.NodeSelectorOpIn)}, false},
+		"it wants none":     {nil, []corev1.NodeSelectorTerm{term(its, corev1.NodeSelectorOpDoesNotExist)}, false},
+		"it wants another":  {nil, []corev1.NodeSelectorTerm{term(its, corev1.NodeSelectorOpNotIn)}, false},
+		"an empty affinity": {nil, []corev1.NodeSelectorTerm{}, false},
+	} {
+		p := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: tc.selector}}
+		if tc.terms != nil {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: tc.terms}}}
+		}
+		if got := AsksKarpenter(p); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
