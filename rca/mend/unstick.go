@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/layouts"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -50,7 +51,11 @@ func Respell(c *edit.Workload, n *view.Node) []edit.Change {
 	}
 	config := n.Labels[view.LabelMIGConfig]
 	source := c.Cluster.ConfigOf(n).Source
-	return []edit.Change{{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGConfigFailed, Manual: true, Minutes: 5, Risk: diagnosis.LowRisk,
+	minutes := 5
+	if n.Labels[parts.Deploys+"driver"] == "pre-installed" { // of the machine's own, as are others that use its GPUs: they are looked for first
+		minutes = 10
+	}
+	return []edit.Change{{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGConfigFailed, Manual: true, Minutes: minutes, Risk: diagnosis.LowRisk,
 		Title:      fmt.Sprintf("see by which name the driver of %s knows %s, and have an entry of its own say that", n.Name, strings.Join(names, ", ")),
 		Untestable: "no NodeGeometry of " + n.Name + " tells the names of its driver",
 		Steps:      []string{"see which profiles the driver lists, and by which names", "see in MIG manager's log that it is the name it fails on", "where it is, put an entry with the driver's name into a ConfigMap of your own, which ClusterPolicy names in spec.migManager.config", "label the node with that entry"},
