@@ -356,7 +356,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		if len(c.Asks) == 0 {
 			ch.Title = "let a node pool grow whose machines the pod fits, or add one"
 		}
-		ch.Commands = append([]string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}, "# then add a node group whose machines the pod fits, with the cloud's own command")
+		ch.Commands = addGroup(c)
 	}
 	return []edit.Change{ch}
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/unpend/unpend/nodeprobe"
+	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -449,8 +451,8 @@ func TestAutoscalersAreTold(t *testing.T) {
   kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler
 `},
 		"its nodes are not ready": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 not ready for scale-up"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a node pool with such GPUs grow, or add one (the node is not there yet)
-  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
-  # then add a node group whose machines the pod fits, with the cloud's own command
+  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # nodeGroups: which it knows
+  # else add a node group whose machines the pod fits, with the cloud's own command
 `},
 		"a label that nodes will have": {outside.GrowPool, label(autoscaler("NotTriggerScaleUp", down+selector)), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: tell the cluster autoscaler of label nvidia.com/gpu.product on the node group's template, or keep one node of it (the node is not there yet)
   aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,Key=k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.product,Value=x,PropagateAtLaunch=true
@@ -487,9 +489,17 @@ func TestAutoscalersAreTold(t *testing.T) {
   kubectl get nodepools -o yaml
   # then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)
 `},
+		"a group that it does not know": {outside.GrowPool, func(w *edittest.World) {
+			autoscaler("NotTriggerScaleUp", down+"1 something", strings.Replace(atZero, "maxSize: 3", "maxSize: 0", 1))(w)
+			w.AddNode(sim.Node{Name: "m"}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Spec.ProviderID = "aws:///us-east-2a/i-1" })
+		}, `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a node pool with such GPUs grow, or add one (the node is not there yet)
+  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # nodeGroups: which it knows; as of its last round eks-gpu-1
+  aws autoscaling create-or-update-tags --tags ResourceId=GROUP,ResourceType=auto-scaling-group,PropagateAtLaunch=true,Key=k8s.io/cluster-autoscaler/enabled,Value=true ResourceId=GROUP,ResourceType=auto-scaling-group,PropagateAtLaunch=true,Key=k8s.io/cluster-autoscaler/CLUSTER,Value=owned  # where a group with such machines is there and not among them: it finds groups by these tags
+  # else add a node group whose machines the pod fits, with the cloud's own command
+`},
 		"another reason": {outside.GrowPool, autoscaler("NotTriggerScaleUp", down+"1 something"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let a node pool with such GPUs grow, or add one (the node is not there yet)
-  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
-  # then add a node group whose machines the pod fits, with the cloud's own command
+  kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # nodeGroups: which it knows
+  # else add a node group whose machines the pod fits, with the cloud's own command
 `},
 	})
 }

@@ -105,6 +105,27 @@ func tagCommands(c *edit.Workload, what, value string) []string {
 	return out
 }
 
+// addGroup is for the cluster autoscaler whose groups do not have what the pod asks for: by the status it is seen which it
+// knows, and one that is there already it may only have to find (cluster-autoscaler/cloudprovider/aws, Auto-Discovery Setup).
+func addGroup(c *edit.Workload) []string {
+	out := []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # nodeGroups: which it knows"}
+	if s := c.Cluster.Outlook().Status; s != nil && len(s.Groups) > 0 && len(s.Groups) <= mostGroups {
+		names := make([]string, len(s.Groups))
+		for i := range s.Groups {
+			names[i] = s.Groups[i].Short()
+		}
+		out[0] += "; as of its last round " + strings.Join(names, ", ")
+	}
+	if provider(c) == "aws" {
+		const tag = "ResourceId=GROUP,ResourceType=auto-scaling-group,PropagateAtLaunch=true,Key=k8s.io/cluster-autoscaler/"
+		out = append(out, fmt.Sprintf("aws autoscaling create-or-update-tags --tags %[1]senabled,Value=true %[1]sCLUSTER,Value=owned  # where a group with such machines is there and not among them: it finds groups by these tags", tag))
+	}
+	return append(out, "# else add a node group whose machines the pod fits, with the cloud's own command")
+}
+
+// mostGroups is how many groups are named.
+const mostGroups = 4
+
 // quotaCommands ask the cloud for more.
 func quotaCommands(c *edit.Workload) []string {
 	switch provider(c) {
