@@ -88,15 +88,16 @@ func (r *fileReader) read(path string, stdin io.Reader) error {
 	}
 	r.inFolder = true
 	defer func() { r.inFolder = false }()
-	return filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return fmt.Errorf("read dump: %w", err)
-		}
-		if d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(p)) {
-			return nil
-		}
-		return r.file(p)
-	})
+	return filepath.WalkDir(path+string(filepath.Separator), // so that it enters a link, too
+		func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return fmt.Errorf("read dump: %w", err)
+			}
+			if d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(p)) {
+				return nil
+			}
+			return r.file(p)
+		})
 }
 
 func (r *fileReader) file(path string) error {

@@ -191,16 +191,22 @@ func TestFolders(t *testing.T) {
 	write(t, dir, "sub/deep/c.json", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-3"}}`)
 	other := write(t, dir, "values.yaml", "replicas: 3\n")
 	write(t, dir, "notes.txt", "{not a dump")
-	s, err := Read([]string{dir}, nil)
-	if err != nil {
+	link := filepath.Join(t.TempDir(), "latest")
+	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, n := range s.Nodes {
-		names = append(names, n.Name)
-	}
-	if want := []string{"gpu-1", "gpu-2", "gpu-3"}; !slices.Equal(names, want) {
-		t.Errorf("got %q, want %q", names, want)
+	for _, path := range []string{dir, dir + "/", link} {
+		s, err := Read([]string{path}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, n := range s.Nodes {
+			names = append(names, n.Name)
+		}
+		if want := []string{"gpu-1", "gpu-2", "gpu-3"}; !slices.Equal(names, want) {
+			t.Errorf("%s: got %q, want %q", path, names, want)
+		}
 	}
 	if _, err := Read([]string{dir, other}, nil); err == nil {
 		t.Error("a named file that is no dump was taken")
