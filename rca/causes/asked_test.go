@@ -30,15 +30,15 @@ func TestAskedByAWorkload(t *testing.T) {
 func TestUnsettledAmounts(t *testing.T) {
 	w := newWorld()
 	w.gpuNode(l4("n1", 1))
-	w.pod("w", "", "nvidia.com/gpumem", 3000, by("hami-scheduler"))
+	w.pod("w", "", "nvidia.com/vcuda", 3000, by("other"))
 	c := w.open(t)
 	_, causes := c.Judge()
 	for _, k := range causes {
 		for _, e := range k.Evidence {
-			if e.Fact != "NodeResourcesFit: Insufficient nvidia.com/gpumem" {
+			if e.Fact != "NodeResourcesFit: Insufficient nvidia.com/vcuda" {
 				continue
 			}
-			asks, free := diagnosis.That(diagnosis.Requests, "nvidia.com/gpumem", diagnosis.Is, "3k").Of("Pod/ml/w"), diagnosis.That(diagnosis.Free, "nvidia.com/gpumem", diagnosis.Is, "0").Of("Node/n1")
+			asks, free := diagnosis.That(diagnosis.Requests, "nvidia.com/vcuda", diagnosis.Is, "3k").Of("Pod/ml/w"), diagnosis.That(diagnosis.Free, "nvidia.com/vcuda", diagnosis.Is, "0").Of("Node/n1")
 			if len(e.Claims) != 2 || e.Claims[0] != asks || e.Claims[1] != free {
 				t.Errorf("claims %+v", e.Claims)
 			}
@@ -46,4 +46,17 @@ func TestUnsettledAmounts(t *testing.T) {
 		}
 	}
 	t.Errorf("it is not told:\n%s", causesText(causes))
+}
+
+// What HAMi counts by itself is told beside what Kubernetes' filters say of a pod that HAMi has; of one that is still to be
+// made nobody says that the default scheduler has it.
+func TestWhatHAMiCounts(t *testing.T) {
+	w := newWorld()
+	w.gpuNode(l4("n1", 1))
+	w.pod("w", "", "nvidia.com/gpumem", 3000, by("hami-scheduler"))
+	_, causes := w.open(t).Judge()
+	const want = "the default scheduler's filters accept n1 now, but for nvidia.com/gpumem, which HAMi counts by itself; hami-scheduler decides by its own"
+	if len(causes) != 1 || causes[0].Says != want {
+		t.Errorf("%s\nwant %s", causesText(causes), want)
+	}
 }

@@ -154,8 +154,12 @@ func (c *Case) nothingBlocks() *finding {
 		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "PodScheduled: "+corev1.PodReasonSchedulerError+": "+says, append(c.taken(feasible[0]), diagnosis.That("status.conditions[type=PodScheduled].reason", "", diagnosis.Is, corev1.PodReasonSchedulerError), diagnosis.Says(says))...)}}
 	}
 	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
-		return &finding{diagnosis.Possible, fmt.Sprintf("the default scheduler's filters accept %s now; %s decides by its own", feasible[0], by),
-			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "schedulerName "+by+", waits, although the default scheduler would take "+strings.Join(feasible, ", "), append(c.taken(feasible...), c.ofPod(diagnosis.That("spec.schedulerName", "", diagnosis.Is, by))...)...)}}
+		but := ""
+		if name := c.ofHAMi(); name != "" {
+			but = ", but for " + string(name) + ", which HAMi counts by itself"
+		}
+		return &finding{diagnosis.Possible, fmt.Sprintf("the default scheduler's filters accept %s now%s; %s decides by its own", feasible[0], but, by),
+			[]diagnosis.Evidence{diagnosis.Fact(c.podRef(), "schedulerName "+by+", waits, although the default scheduler would take "+strings.Join(feasible, ", ")+but, append(c.taken(feasible...), c.ofPod(diagnosis.That("spec.schedulerName", "", diagnosis.Is, by))...)...)}}
 	}
 	if len(feasible) > 0 {
 		return &finding{diagnosis.Possible, "the scheduler's filters accept " + feasible[0] + " now; ruled out: every filter on it",

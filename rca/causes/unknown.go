@@ -11,20 +11,18 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
-// hamiAccounting are the resources that HAMi counts by itself: no node ever offers them, and
-// its webhook gives who asks for them to its own scheduler (Project-HAMi/HAMi, values.yaml).
-var hamiAccounting = []corev1.ResourceName{"nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores"}
-
-// NotGivenToHAMi says that the default scheduler has a pod that HAMi alone can place.
+// NotGivenToHAMi says that the default scheduler has a pod that HAMi alone can place. Who gets one that is still to be made
+// HAMi's webhook says then.
 func (c *Case) NotGivenToHAMi() bool {
-	return c.Queue.SchedulerName() == corev1.DefaultSchedulerName && c.ofHAMi() != ""
+	return !c.Unborn && c.Queue.SchedulerName() == corev1.DefaultSchedulerName && c.ofHAMi() != ""
 }
 
 // ofHAMi is what the pod asks of HAMi's accounting; empty for nothing.
 func (c *Case) ofHAMi() corev1.ResourceName {
-	for _, name := range hamiAccounting {
+	for _, name := range whatif.OfHAMi {
 		if q := c.Wants[name]; !q.IsZero() {
 			return name
 		}
@@ -38,7 +36,7 @@ func (c *Case) ofHAMi() corev1.ResourceName {
 func (c *Case) PrivilegedAsker() string {
 	first := ""
 	for _, k := range c.Pod.Spec.Containers {
-		if !slices.ContainsFunc(hamiAccounting, func(name corev1.ResourceName) bool { q := k.Resources.Limits[name]; return !q.IsZero() }) {
+		if !slices.ContainsFunc(whatif.OfHAMi, func(name corev1.ResourceName) bool { q := k.Resources.Limits[name]; return !q.IsZero() }) {
 			continue
 		}
 		if k.SecurityContext == nil || k.SecurityContext.Privileged == nil || !*k.SecurityContext.Privileged {
@@ -65,7 +63,7 @@ var (
 		return &finding{diagnosis.Proven, says, evidence}
 	}}
 	onNoNode = Rule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-		if !c.NotGivenToHAMi() || !slices.Contains(hamiAccounting, b.scarce) {
+		if !c.NotGivenToHAMi() || !slices.Contains(whatif.OfHAMi, b.scarce) {
 			return nil
 		}
 		name := string(b.scarce)
@@ -98,6 +96,9 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 			c.entitle(diagnosis.Unknown, fmt.Sprintf("host port %d is taken", all[0].Port))
 			return found(terms.TellPorts(all, n))
 		}
+	}
+	if slices.Contains(whatif.OfHAMi, b.scarce) && c.Unborn && n.HasGPUs() {
+		return &finding{diagnosis.Possible, fmt.Sprintf("HAMi counts %s by itself: whether a card has room its scheduler tells of a pod that is there", b.scarce), []diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Plugin+": "+b.Reason, c.shortOf(n, b.scarce)...)}}
 	}
 	if strings.HasPrefix(string(b.scarce), "nvidia.com/") && !n.HasGPUs() {
 		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}

@@ -206,7 +206,7 @@ func (s *Snapshot) Place(ctx context.Context, pod *corev1.Pod) (string, error) {
 // waiting is the pod as the scheduler would get it: without a node, requests
 // filled in from limits (the API server's defaulting).
 func waiting(pod *corev1.Pod) *corev1.Pod {
-	pod = withoutOwnClaims(WithDefaults(pod))
+	pod = withoutIgnored(withoutOwnClaims(WithDefaults(pod)))
 	if pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "" {
 		return pod
 	}
