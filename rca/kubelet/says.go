@@ -47,7 +47,7 @@ func (c *Case) itSaid() string {
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
 	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", Behindhand: "kubelet counts otherwise",
-		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial"}[b]
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it"}[b]
 }
 
 // behindSays is what stands behind the refusal, as far as that can be told.
@@ -81,6 +81,8 @@ func (c *Case) behindSays(t *Turned) string {
 		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Scheduler, cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
 	case Trial:
 		says = "it is the GPU Operator's trial of its device plugin, which no scheduler places" + c.countsNow(t)
+	case NotByHAMi:
+		says = fmt.Sprintf("HAMi's device plugin gives devices only to a pod that HAMi's scheduler has placed, and %s has placed this one", c.Scheduler)
 	case InitAsksToo:
 		says = fmt.Sprintf("its init container %s asks for the devices too", t.Init)
 	case DevicesMoved:
@@ -179,6 +181,10 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 		has, free := t.Node.Status.Allocatable[name], t.Node.Free(name)
 		note(t.Node.Ref(), fmt.Sprintf("%s: allocatable %s, %s free by the requests of its pods", name, has.String(), free.String()), diagnosis.That(diagnosis.Allocatable, string(name), diagnosis.Is, has.String()), diagnosis.That(diagnosis.Free, string(name), diagnosis.Is, free.String()))
 		note(c.Ref(), fmt.Sprintf("overhead %s=%s, schedulerName %s", name, adds.String(), c.Scheduler), diagnosis.That("spec.overhead", string(name), diagnosis.Is, adds.String()), diagnosis.That("spec.schedulerName", "", diagnosis.Is, c.Scheduler))
+	}
+	if t.Behind == NotByHAMi {
+		note(t.Node.Ref(), "annotation "+hamisCards+" is there", diagnosis.That("metadata.annotations", hamisCards, diagnosis.Exists, ""))
+		note(c.Ref(), "schedulerName "+c.Scheduler, diagnosis.That("spec.schedulerName", "", diagnosis.Is, c.Scheduler))
 	}
 	for _, p := range t.Others {
 		note(view.PodRef(p), "asks for the same there, and schedulerName is "+cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName), diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))

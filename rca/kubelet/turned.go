@@ -36,6 +36,7 @@ const (
 	NVMLLost                      // the device plugin cannot start NVML itself, and so answers for no GPU
 	OverheadLeftOut               // the scheduler that chose the node counts no overhead of a RuntimeClass
 	Trial                         // the GPU Operator tries its device plugin on a node whose GPUs are held
+	NotByHAMi                     // HAMi's device plugin gives only what HAMi's scheduler has placed, and another has placed it
 )
 
 // Turned is a kubelet's refusal of the case's pod.
@@ -122,6 +123,9 @@ func (c *Case) behind(t *Turned) Behind {
 	if t.Reason == topologyAffinity {
 		return Unaligned
 	}
+	if c.notByHAMi(t) {
+		return NotByHAMi
+	}
 	for _, k := range toldByText {
 		if strings.Contains(text, k.part) {
 			return k.is
@@ -157,6 +161,17 @@ func (c *Case) behind(t *Turned) Behind {
 	}
 	return Behindhand
 }
+
+// notByHAMi says whether HAMi's device plugin found no pod that HAMi's scheduler had placed on the node (pkg/util,
+// GetPendingPod), and another scheduler has placed this one there: it would be refused again.
+func (c *Case) notByHAMi(t *Turned) bool {
+	text := c.Refusal.Message
+	return t.Node != nil && t.Node.Annotations[hamisCards] != "" && !strings.Contains(c.Scheduler, "hami") &&
+		(strings.Contains(text, "no binding pod found on node") || strings.Contains(text, "no node lock naming a pending pod"))
+}
+
+// hamisCards is where HAMi's device plugin writes on a node which cards it shares.
+const hamisCards = "hami.io/node-nvidia-register"
 
 // isTrial says whether it is the pod by which the GPU Operator's validator tries the device plugin: it asks for a GPU,
 // names its node itself, and is made again until it gets one (gpu-operator cmd/nvidia-validator, runWorkload).

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func refused(t *testing.T, w *rcatest.World, reason, message string) *Case {
 		t.Fatal(err)
 	}
 	t.Cleanup(done)
-	return &Case{Subject: view.Subject{Cluster: v, Pod: w.Wait}, Workload: incident.Ref{Kind: "Pod", Namespace: "a", Name: "w"}, Refusal: w.Wait.Status, On: "n", Asks: view.AsksOf(w.Wait), Scheduler: corev1.DefaultSchedulerName}
+	return &Case{Subject: view.Subject{Cluster: v, Pod: w.Wait}, Workload: incident.Ref{Kind: "Pod", Namespace: "a", Name: "w"}, Refusal: w.Wait.Status, On: "n", Asks: view.AsksOf(w.Wait), Scheduler: cmp.Or(w.Wait.Spec.SchedulerName, corev1.DefaultSchedulerName)}
 }
 
 // node is n with two whole GPUs.
@@ -55,6 +56,8 @@ func TestWhatStandsBehind(t *testing.T) {
 	byName := func(w *rcatest.World) {
 		w.Wait.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:nodeName":{}}}`)}}
 	}
+	const unbound = "Allocate failed due to rpc error: code = Unknown desc = no binding pod found on node n, which is unexpected"
+	hami := func(w *rcatest.World) { w.Nodes[0].Annotations = map[string]string{hamisCards: "GPU-a"} }
 	for name, tc := range map[string]struct {
 		reason, message string
 		fill            func(*rcatest.World)
@@ -93,9 +96,14 @@ func TestWhatStandsBehind(t *testing.T) {
 			w.AddHolder("x", "n", "nvidia.com/gpu", 0)
 			w.AddHolder("y", "n", "nvidia.com/gpu", 0)
 		}, Trial},
-		"its trial, and some are free": {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.AddHolder("x", "n", "nvidia.com/gpu", 0) }, Behindhand},
-		"its trial, and a sick GPU":    {unexpectedAdmission, "unhealthy devices", trial, GPUsSick},
-		"one that is named so by hand": {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.Wait.OwnerReferences = nil }, Behindhand},
+		"its trial, and some are free":              {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.AddHolder("x", "n", "nvidia.com/gpu", 0) }, Behindhand},
+		"HAMi has not placed it":                    {unexpectedAdmission, unbound, hami, NotByHAMi},
+		"HAMi has not placed it, in newer words":    {unexpectedAdmission, "no node lock naming a pending pod on node n", hami, NotByHAMi},
+		"HAMi has, by its pod":                      {unexpectedAdmission, unbound, func(w *rcatest.World) { hami(w); w.Wait.Spec.SchedulerName = "hami-scheduler" }, OwnWords},
+		"such words of a plugin that is not HAMi's": {unexpectedAdmission, unbound, nil, OwnWords},
+		"other words of HAMi's plugin":              {unexpectedAdmission, "something else", hami, OwnWords},
+		"its trial, and a sick GPU":                 {unexpectedAdmission, "unhealthy devices", trial, GPUsSick},
+		"one that is named so by hand":              {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.Wait.OwnerReferences = nil }, Behindhand},
 		"the node had just come up": {unexpectedAdmission, none, func(w *rcatest.World) {
 			w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(-5 * time.Minute))}}
 		}, PluginAway},

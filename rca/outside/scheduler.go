@@ -15,7 +15,7 @@ import (
 // default one speaks, that one takes the pod.
 func StartScheduler(c *edit.Workload) []edit.Change {
 	if c.NotGivenToHAMi() {
-		return giveToHAMi(c)
+		return GiveToHAMi(c, diagnosis.SchedulerMissing)
 	}
 	if down := queues.Down(c.Queue); down != nil {
 		return []edit.Change{startAgain(c, down)}

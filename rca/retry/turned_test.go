@@ -39,6 +39,7 @@ func refusedAs(t *testing.T, w *world, kind, reason, message string) *edit.Workl
 func TestWhatHelpsAfterARefusal(t *testing.T) {
 	const again, bare = "by hand, none risk: wait until replicaset/rs makes another pod", "by plan, low risk: make pod/w again, which the kubelet of n has refused"
 	const restart = "by hand, low risk: restart the device plugin on n (the kubelet's own table of devices is in no object: the plugin registers its devices afresh); by hand, medium risk: restart the kubelet of n (what a kubelet counts is in no object; running pods keep running)"
+	hami := func(w *world) { w.Nodes[0].Annotations = map[string]string{"hami.io/node-nvidia-register": "GPU-a"} }
 	for name, tc := range map[string]struct {
 		kind, message string
 		fill          func(*world)
@@ -49,6 +50,11 @@ func TestWhatHelpsAfterARefusal(t *testing.T) {
 		"the plugin was away":          {"ReplicaSet", "code = Unavailable", nil, again + "; " + restart},
 		"the scheduler refuses it too": {"ReplicaSet", "code = Unavailable", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, again},
 		"the node is gone":             {"ReplicaSet", "something", func(w *world) { w.Nodes = nil }, again},
+		"HAMi has not placed it":       {"ReplicaSet", "no binding pod found on node n", hami, "by hand, none risk: have HAMi's scheduler place it: schedulerName hami-scheduler (HAMi decides by its own accounting, which is not run here)"},
+		"HAMi's webhook leaves its namespace out": {"Pod", "no binding pod found on node n", func(w *world) {
+			hami(w)
+			w.Namespaces = []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"hami.io/webhook": "ignore"}}}}
+		}, "by hand, none risk: have HAMi's scheduler place it: schedulerName hami-scheduler; HAMi's webhook leaves it out, by label hami.io/webhook=ignore of its namespace (HAMi decides by its own accounting, which is not run here)"},
 		"a lost GPU": {"ReplicaSet", "GPU is lost", nil, again + "; by plan, medium risk: quarantine n, which refuses every such pod: cordon it, and have its GPUs seen to (it keeps pods from a sick GPU and schedules none: this pod waits until somebody mends the hardware); " +
 			"by hand, high risk: reboot n, or reset its GPUs (a reboot cannot be tried on a copy); by hand, low risk: restart the device plugin on n (it helps only if NVML then hides the lost GPU, which nobody can try on a copy)"},
 	} {
