@@ -22,6 +22,16 @@ type Overdrawn struct {
 	Of, Short string
 }
 
+// less says what is above the queue; how much all nodes have shows each of them.
+func (o *Overdrawn) less() string {
+	if o.Of == allNodes {
+		return o.Of + " together have less"
+	}
+	return o.Of + " above it only " + o.Has.String()
+}
+
+const allNodes = "all nodes"
+
 // root is the queue above all others; what it may hold is what all nodes have (plugins/capacity).
 const root = "root"
 
@@ -38,7 +48,7 @@ func (c *Case) volcanoOverdrawn() *Broken {
 	for _, q := range byName(c.Cluster.State.Queues.Volcano) {
 		if over := c.overdrawn(q); over != nil {
 			b := &Broken{Resource: "queues.scheduling.volcano.sh", Name: q.GetName(), Over: over}
-			b.Finding = *view.Found(diagnosis.Likely, fmt.Sprintf("Volcano's Queue %s may hold %s %s, and %s together only %s: with such a tree of queues schedulers of older versions take nobody's work, and say it in their log alone", b.Name, over.May.String(), over.Resource, over.Of, over.Has.String()),
+			b.Finding = *view.Found(diagnosis.Likely, fmt.Sprintf("Volcano's Queue %s may hold %s %s, and %s: with such a tree of queues schedulers of older versions take nobody's work, and say it in their log alone", b.Name, over.May.String(), over.Resource, over.less()),
 				append([]diagnosis.Evidence{w.Evidence(), diagnosis.Fact(refOf("Queue", q), fmt.Sprintf("spec.capability: %s %s", over.Resource, over.May.String()), diagnosis.That("spec.capability", string(over.Resource), diagnosis.Is, over.May.String()))}, c.has(over)...)...)
 			return b
 		}
@@ -96,7 +106,7 @@ func (c *Case) onAllNodes(r corev1.ResourceName) (has resource.Quantity, of, sho
 		}
 	}
 	if !has.IsZero() {
-		of = "all nodes"
+		of = allNodes
 	}
 	return has, of, short
 }

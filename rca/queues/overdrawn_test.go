@@ -15,7 +15,7 @@ import (
 // that waits without another reason, and only where queues stand above each other.
 func TestQueuesThatHoldMoreThanThereIs(t *testing.T) {
 	const below = ": with such a tree of queues schedulers of older versions take nobody's work, and say it in their log alone"
-	const all = "likely: Volcano's Queue a may hold 16 nvidia.com/gpu, and all nodes together only 15" + below
+	const all = "likely: Volcano's Queue a may hold 16 nvidia.com/gpu, and all nodes together have less" + below
 	for name, tc := range map[string]struct {
 		a, dept, team string // of GPUs; empty: not named
 		parent        string // of team
@@ -24,8 +24,8 @@ func TestQueuesThatHoldMoreThanThereIs(t *testing.T) {
 	}{
 		"one GPU is lost":           {"16", "8", "4", "dept", "Pending", "pod group is not ready", all, "n2"},
 		"all of them":               {"15", "8", "4", "dept", "Pending", "pod group is not ready", "", ""},
-		"more than above":           {"8", "4", "6", "dept", "Pending", "pod group is not ready", "likely: Volcano's Queue team may hold 6 nvidia.com/gpu, and Queue dept together only 4" + below, ""},
-		"above is not named":        {"8", "", "16", "dept", "Pending", "pod group is not ready", "likely: Volcano's Queue team may hold 16 nvidia.com/gpu, and all nodes together only 15" + below, "n2"},
+		"more than above":           {"8", "4", "6", "dept", "Pending", "pod group is not ready", "likely: Volcano's Queue team may hold 6 nvidia.com/gpu, and Queue dept above it only 4" + below, ""},
+		"above is not named":        {"8", "", "16", "dept", "Pending", "pod group is not ready", "likely: Volcano's Queue team may hold 16 nvidia.com/gpu, and all nodes together have less" + below, "n2"},
 		"the queue above is gone":   {"8", "", "16", "gone", "Pending", "pod group is not ready", "", ""},
 		"queues beside each other":  {"16", "8", "4", "root", "Pending", "pod group is not ready", "", ""},
 		"it was let in":             {"16", "8", "4", "dept", "Inqueue", "pod group is not ready", "", ""},
