@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -129,7 +130,7 @@ func countedBy(o metav1.Object) (wants, has string) {
 		return "status.desiredNumberScheduled", "status.currentNumberScheduled"
 	case *batchv1.Job:
 		s := o.Status
-		alone := s.Terminating == nil && (o.Spec.Completions == nil && s.Succeeded == 0 || o.Spec.Completions != nil && o.Spec.Parallelism != nil && *o.Spec.Completions-s.Succeeded >= *o.Spec.Parallelism)
+		alone := ptr.Deref(s.Terminating, 0) == 0 && (o.Spec.Completions == nil && s.Succeeded == 0 || o.Spec.Completions != nil && o.Spec.Parallelism != nil && *o.Spec.Completions-s.Succeeded >= *o.Spec.Parallelism)
 		return stated(o.Spec.Parallelism != nil && alone, "spec.parallelism"), "status.active"
 	}
 	return "", ""

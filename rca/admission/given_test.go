@@ -171,3 +171,29 @@ func TestADefaultIsHeldAgainstEachQuota(t *testing.T) {
 		}
 	}
 }
+
+// A LimitRange writes its limit into containers that state none, whatever they request: those that request more are invalid by it.
+// One that states a limit keeps it.
+func TestLimitsByDefaultThatAreTooLittle(t *testing.T) {
+	for name, tc := range map[string]struct {
+		request, limit string
+		kind           corev1.LimitType
+		want           string
+	}{
+		"more is requested":    {"1", "500m", corev1.LimitTypeContainer, "LimitRange r makes its pods invalid: container main requests 1 cpu and states no limit, and the one that it is given is 500m"},
+		"as much is requested": {"500m", "500m", corev1.LimitTypeContainer, ""},
+		"it states a limit":    {"1", "2", corev1.LimitTypeContainer, ""},
+		"of another kind":      {"1", "500m", corev1.LimitTypePod, ""},
+	} {
+		pod := asking("p", "cpu", tc.request)
+		pod.Spec.Containers[0].Resources.Limits = list("cpu", tc.limit)
+		r := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "r"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: tc.kind, Default: list("cpu", "500m")}}}}
+		got := ""
+		for _, v := range Violations(&cluster.State{LimitRanges: []*corev1.LimitRange{r}}, pod) {
+			got += v.Says()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

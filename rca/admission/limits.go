@@ -21,10 +21,16 @@ type Violation struct {
 	Resource corev1.ResourceName
 	Fact     string          // what there is, and what is allowed
 	Bound    diagnosis.Claim // of it, what is allowed
+	// Given is the limit that the range itself writes into containers which state none, and that is less than what this one
+	// requests: nothing is out of its bounds, and validation takes no such pod. nil else.
+	Given *resource.Quantity
 }
 
 // Says is the sentence of the cause.
 func (v Violation) Says() string {
+	if v.Given != nil {
+		return fmt.Sprintf("LimitRange %s makes its pods invalid: %s", v.Of.Name, v.Fact)
+	}
 	return fmt.Sprintf("LimitRange %s refuses it: %s", v.Of.Name, v.Fact)
 }
 
@@ -35,7 +41,7 @@ func Violations(st *cluster.State, pod *corev1.Pod) []Violation {
 	var out []Violation
 	for _, lr := range st.LimitRanges {
 		if lr.Namespace == pod.Namespace {
-			out = append(out, violationsOf(lr, pod)...)
+			out = append(append(out, givenTooLittle(lr, pod)...), violationsOf(lr, pod)...)
 		}
 	}
 	return out
@@ -57,6 +63,29 @@ func violationsOf(lr *corev1.LimitRange, pod *corev1.Pod) []Violation {
 	return out
 }
 
+// givenTooLittle are the containers that request more than the limit which a range gives them: it writes one into each that
+// states none, whatever that requests, and validation then refuses the pod ("must be less than or equal to cpu limit of 500m").
+// No template says so itself, for that is validated, too.
+func givenTooLittle(lr *corev1.LimitRange, pod *corev1.Pod) []Violation {
+	var out []Violation
+	for _, item := range lr.Spec.Limits {
+		if item.Type != corev1.LimitTypeContainer {
+			continue
+		}
+		for _, k := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+			for _, name := range view.SortedNames(item.Default) {
+				given, request, limit := item.Default[name], k.Resources.Requests[name], k.Resources.Limits[name]
+				if limit.Cmp(given) == 0 && request.Cmp(limit) > 0 {
+					out = append(out, Violation{Of: lr, Who: "container " + k.Name, Resource: name, Given: &given,
+						Fact:  fmt.Sprintf("container %s requests %s %s and states no limit, and the one that it is given is %s", k.Name, request.String(), name, given.String()),
+						Bound: diagnosis.That("spec.limits[type="+string(item.Type)+"].default", string(name), diagnosis.Is, given.String())})
+				}
+			}
+		}
+	}
+	return out
+}
+
 // within is what one item of a LimitRange allows, and what there is.
 type within struct {
 	of               *corev1.LimitRange
@@ -70,7 +99,7 @@ func (b within) broken() []Violation {
 	var out []Violation
 	note := func(bound string, name corev1.ResourceName, format string, args ...any) {
 		is := diagnosis.That("spec.limits[type="+string(b.item.Type)+"]."+bound, string(name), diagnosis.Is, fmt.Sprint(args[len(args)-1]))
-		out = append(out, Violation{b.of, b.who, name, b.who + " " + fmt.Sprintf(format, args...), is})
+		out = append(out, Violation{Of: b.of, Who: b.who, Resource: name, Fact: b.who + " " + fmt.Sprintf(format, args...), Bound: is})
 	}
 	for _, name := range view.SortedNames(b.item.Min) {
 		least := b.item.Min[name]

@@ -111,6 +111,9 @@ func (c *Refused) Refuses() APIRefusal {
 	if r, ok := c.unnamedClaim(); ok {
 		return r
 	}
+	if r, ok := c.statedPriority(); ok {
+		return r
+	}
 	for _, k := range apiRefusals {
 		for _, part := range k.parts {
 			if strings.Contains(text, part) {

@@ -42,6 +42,9 @@ func keepWithinLimits(c *edit.Workload) (edit.Change, bool) {
 	if len(admission.Violations(c.Cluster.State, pod)) > 0 {
 		return edit.Change{}, false
 	}
+	if v := over[0]; !slices.ContainsFunc(over, func(v admission.Violation) bool { return v.Given == nil }) {
+		return c.SetRequests(fmt.Sprintf("state %s as limit, too (where none is stated LimitRange %s gives %s)", strings.Join(texts, ", "), v.Of.Name, v.Given.String()), sets), true
+	}
 	return c.SetRequests("ask for "+strings.Join(texts, ", ")+" (what the LimitRange allows)", sets), true
 }
 
@@ -64,7 +67,7 @@ func bounded(c *edit.Workload, name corev1.ResourceName, p edit.Amounts) edit.Am
 			}
 		}
 	}
-	if p.Limit.IsZero() {
+	if p.Limit.Cmp(p.Request) < 0 { // none, or one by default
 		p.Limit = p.Request
 	}
 	for _, q := range []*resource.Quantity{&p.Request, &p.Limit} {

@@ -35,6 +35,14 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 			break
 		}
 		ch.Commands = []string{"kubectl get priorityclasses", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # a higher value preempts a lower one", r.Name), again}
+	case admission.PriorityStated:
+		ch.Title, ch.Until = fmt.Sprintf("take %s out of the template of %s: a PriorityClass gives it", r.Name, c.WorkloadName()), "its template states no "+r.Name
+		change := "no " + r.Name
+		if r.Near != "" {
+			ch.Title, ch.Until = fmt.Sprintf("name PriorityClass %s in %s, and take %s out of its template: the class gives it", r.Near, c.WorkloadName(), r.Name), "its template names "+r.Near
+			change = "priorityClassName: " + r.Near + ", and no " + r.Name
+		}
+		ch.Commands = []string{"kubectl get priorityclasses -o custom-columns=NAME:.metadata.name,VALUE:.value,PREEMPTS:.preemptionPolicy", c.EditByHand(change)}
 	case admission.NoRuntimeClass:
 		ch.Title, ch.Until = "make RuntimeClass "+r.Name+", or name one that exists", "RuntimeClass "+r.Name+" exists"
 		if r.Near != "" {

@@ -55,6 +55,49 @@ func TestSpreadIsLoosened(t *testing.T) {
 	}
 }
 
+// A domain of nodes with a taint that the pod does not tolerate counts as empty, unless the constraint leaves it out: that comes first,
+// for the pods stay as even over the nodes that they may use. It has to be enough, and is nothing where it is so already.
+func TestSpreadWithoutTaintedNodes(t *testing.T) {
+	const leave, raise, wish = "by plan, medium risk: leave nodes whose taints it does not tolerate out of the spread over zone (nodeTaintsPolicy Honor) in deployment/w; ", "by plan, medium risk: raise the skew allowed over zone from 1 to 2 (less evenly spread) in deployment/w; ", "by plan, medium risk: wish only, and no longer require, to be spread over zone in deployment/w"
+	honor := corev1.NodeInclusionPolicyHonor
+	for name, tc := range map[string]struct {
+		policy *corev1.NodeInclusionPolicy
+		taint  bool
+		on     []string
+		want   string
+	}{
+		"an empty domain is tainted": {nil, true, []string{"a", "b"}, leave + raise + wish},
+		"it is not":                  {nil, false, []string{"a", "b"}, raise + wish},
+		"that is not enough":         {nil, true, []string{"a"}, raise + wish},
+		"it is left out already":     {&honor, true, []string{"a"}, raise + wish},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.Wait.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: "zone", MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule, NodeTaintsPolicy: tc.policy, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}}}
+			w.Deployed()
+			for _, node := range []string{"a", "b", "c"} {
+				w.AddNode(sim.Node{Name: node, Labels: map[string]string{"zone": node}}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+					if tc.taint && n.Name == "c" {
+						n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
+					}
+				})
+			}
+			for i, node := range tc.on {
+				w.AddHolder(fmt.Sprint(i), node, "cpu").Labels = map[string]string{"app": "w"}
+			}
+			c := w.bench(t, "Deployment")
+			changes := c.loosenSpread(c.Node("a"))
+			if got := edittest.ToldAll(changes); got != tc.want {
+				t.Fatalf("%s, want %s", got, tc.want)
+			}
+			p := w.Wait.DeepCopy()
+			if changes[0].Pod(p); (p.Spec.TopologySpreadConstraints[0].NodeTaintsPolicy != nil) != (tc.policy != nil || strings.HasPrefix(tc.want, leave)) {
+				t.Errorf("written: %+v", p.Spec.TopologySpreadConstraints[0])
+			}
+		})
+	}
+}
+
 // A layout for all GPUs alike needs a report that can be believed.
 func TestNobodyKnowsWhichLayoutCostsLeast(t *testing.T) {
 	ones, sevens := sim.All("A100-40GB", "1g.5gb"), sim.All("A100-40GB", "7g.40gb")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -13,12 +14,13 @@ import (
 )
 
 // loosenSpread lists what lets the pod come to a node that its spread constraints leave
-// out: the least more of skew that takes it, where that can help, and the wish alone. The
-// least comes first, for it is tried first; the PodTopologySpread plugin judges both.
+// out: not to count nodes where it may not be, the least more of skew that takes it, where
+// that can help, and the wish alone. The least comes first, for it is tried first; the
+// PodTopologySpread plugin judges each.
 func (c *Bench) loosenSpread(n *view.Node) []edit.Change {
-	var raised, wished []corev1.TopologySpreadConstraint
+	var honoring, raised, wished []corev1.TopologySpreadConstraint
 	var texts, names []string
-	raisable, less := true, int64(0)
+	honorable, raisable, less := true, true, int64(0)
 	for i, s := range c.Pod.Spec.TopologySpreadConstraints {
 		if s.WhenUnsatisfiable != corev1.DoNotSchedule {
 			continue
@@ -27,6 +29,12 @@ func (c *Bench) loosenSpread(n *view.Node) []edit.Change {
 		if ok && skew <= s.MaxSkew {
 			continue
 		}
+		if apart, has := c.Spread.Untainted(n, i); !has || apart > s.MaxSkew {
+			honorable = false
+		}
+		honor := s
+		honor.NodeTaintsPolicy = ptr.To(corev1.NodeInclusionPolicyHonor)
+		honoring = append(honoring, honor)
 		if raisable = raisable && ok; ok {
 			more := s
 			more.MaxSkew = skew
@@ -41,6 +49,9 @@ func (c *Bench) loosenSpread(n *view.Node) []edit.Change {
 		names = append(names, s.TopologyKey)
 	}
 	var out []edit.Change
+	if honorable && len(honoring) > 0 {
+		out = append(out, c.spreadBy("leave nodes whose taints it does not tolerate out of the spread over "+strings.Join(names, ", ")+" (nodeTaintsPolicy Honor)", honoring, 0))
+	}
 	if raisable && len(raised) > 0 {
 		out = append(out, c.spreadBy("raise the skew allowed over "+strings.Join(texts, ", ")+" (less evenly spread)", raised, less))
 	}
@@ -72,7 +83,7 @@ func (c *Bench) spreadBy(title string, changed []corev1.TopologySpreadConstraint
 					list = slices.Delete(list, i, i+1)
 					continue
 				}
-				list[i].MaxSkew, list[i].WhenUnsatisfiable, list[i].MinDomains = s.MaxSkew, s.WhenUnsatisfiable, s.MinDomains
+				list[i].MaxSkew, list[i].WhenUnsatisfiable, list[i].MinDomains, list[i].NodeTaintsPolicy = s.MaxSkew, s.WhenUnsatisfiable, s.MinDomains, s.NodeTaintsPolicy
 			}
 			return list, true
 		}

@@ -37,9 +37,12 @@ func LookAtClass(c *edit.Workload) edit.Change {
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
 }
 
-// FreeDevices has the holders of devices leave, or waits until they do.
+// FreeDevices has the holders of devices leave, or share them, or waits until they do.
 func FreeDevices(c *edit.Workload, n *view.Node) []edit.Change {
 	var out []edit.Change
+	if ch, ok := share(c, n); ok {
+		out = append(out, ch)
+	}
 	if victims := c.Claims.Victims[n.Name]; len(victims) > 0 {
 		out = append(out, edit.EvictFrom(n, diagnosis.DRADevicesInUse, victims))
 	}

@@ -18,7 +18,7 @@ type place struct {
 }
 
 // places are those of kinds that run GPU work: KServe (its pods' spec stands in the component itself), JobSet,
-// LeaderWorkerSet, the Kubeflow training operator, Volcano, Knative, Kubeflow notebooks, and Kubeflow's Trainer, which has
+// LeaderWorkerSet, the Kubeflow training operator, Volcano, Knative, Kubeflow notebooks, KubeRay, and Kubeflow's Trainer, which has
 // no template of its own but writes the resources into that of its runtime.
 var places = map[string]place{
 	"InferenceService.serving.kserve.io":       {At: "spec.%s", Label: "component"},
@@ -33,12 +33,26 @@ var places = map[string]place{
 	"Job.batch.volcano.sh":                     {At: "spec.tasks[name=%s].template.spec", Label: "volcano.sh/task-spec", Once: true},
 	"Service.serving.knative.dev":              {At: "spec.template.spec"},
 	"Notebook.kubeflow.org":                    {At: "spec.template.spec"},
+	"RayCluster.ray.io":                        rayGroup("spec", false),
+	"RayJob.ray.io":                            rayGroup("spec.rayClusterSpec", true),
+	"RayService.ray.io":                        rayGroup("spec.rayClusterConfig", false),
 	"TrainJob.trainer.kubeflow.org":            {At: "spec.trainer.resourcesPerNode, and all but resources in its runtime", Once: true},
 }
 
 // replicas is a job of the training operator's, which makes no pod again for another template.
 func replicas(of string) place {
 	return place{At: "spec." + of + "ReplicaSpecs.%s.template.spec", Label: "training.kubeflow.org/replica-type", Once: true, Named: func(kind string) string { return strings.ToUpper(kind[:1]) + kind[1:] }}
+}
+
+// rayGroup is a group of KubeRay's: that of the head has a place of its own, and a name that KubeRay gives it. A RayJob makes its
+// cluster once.
+func rayGroup(cluster string, once bool) place {
+	return place{At: cluster + ".%s.template.spec", Label: "ray.io/group", Once: once, Named: func(group string) string {
+		if group == "headgroup" {
+			return "headGroupSpec"
+		}
+		return "workerGroupSpecs[groupName=" + group + "]"
+	}}
 }
 
 // of is where the spec of that pod stands; empty where the pod does not say of which part it is.

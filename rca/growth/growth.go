@@ -69,6 +69,8 @@ type Growth struct {
 	// NodePools that make values of it where the pod cannot be.
 	Over    string
 	Counted []string
+	// Beside are the values of Over which Karpenter counts beside one that has no name.
+	Beside []string
 	// Startup is the taint that fresh nodes have for a while, and that the autoscaler takes for one that stays.
 	Startup string
 	// Like: a fresh node like one that the Groups have, or like Shares, would take the pod.

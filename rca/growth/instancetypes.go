@@ -1,7 +1,11 @@
 package growth
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
@@ -27,6 +31,31 @@ func (c *Case) byTypes(g *Growth, o *scaling.Outlook, of []scaling.Reason, evide
 	}
 	g.None = true
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says+": what they require leaves none, or the cloud has none of them now", facts...)
+}
+
+// byHugePages tells of memory in huge pages: the kernel of a machine sets it aside, and none of Karpenter's providers counts
+// any for an instance type (kubernetes-sigs/karpenter issue 751), however large.
+func (c *Case) byHugePages(g *Growth, o *scaling.Outlook, lacks []scaling.Reason, evidence diagnosis.Evidence) bool {
+	at := slices.IndexFunc(view.SortedNames(c.Wants), view.HugePages)
+	if at < 0 {
+		return false
+	}
+	name := view.SortedNames(c.Wants)[at]
+	g.Lacks, g.Pools = string(name), c.meantFrom(poolsNamed(o, poolNames(lacks)))
+	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("Karpenter knows no machine with %s: the kernel of a machine sets them aside, and no instance type speaks of them", name), evidence, c.askedOf(g.Lacks))
+	return true
+}
+
+// meantFrom are those of the pools whose machines let the pod on; where some keep others away by a taint that it tolerates, those alone.
+func (c *Case) meantFrom(pools []scaling.Pool) []scaling.Pool {
+	pools = slices.DeleteFunc(pools, func(p scaling.Pool) bool { return !p.Takes(c.Pod) })
+	tainted := func(p scaling.Pool) bool {
+		return slices.ContainsFunc(p.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
+	}
+	if slices.ContainsFunc(pools, tainted) {
+		pools = slices.DeleteFunc(pools, func(p scaling.Pool) bool { return !tainted(p) })
+	}
+	return pools
 }
 
 func poolTitles(all []scaling.Pool) string {

@@ -116,7 +116,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "no machine of those that would do is to be had in the zone and at the price (capacity type) that pool and pod allow, or the cloud refused them in the last minutes", evidence)
 	case len(lacks) > 0:
 		g.Bar, g.Lacks = scaling.Lacks, blind
-		if c.byWhatPoolsTake(g, o, lacks, evidence) {
+		if blind == "" && c.byHugePages(g, o, lacks, evidence) || c.byWhatPoolsTake(g, o, lacks, evidence) {
 			return
 		}
 		evidence.Claims = append(evidence.Claims, c.requested()...)

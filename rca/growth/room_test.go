@@ -57,6 +57,12 @@ func TestRoomThatNoTypeHas(t *testing.T) {
 	}
 	const counts = "AutoscalerCannotHelp likely: Karpenter counts 1 nvidia.com/gpu on a machine of NodePool gpu such as n1, which offers 4: shares are made on the node, and no instance type speaks of them"
 	run(t, map[string]row{
+		"huge pages": {func(w *rcatest.World) {
+			class(w, "EC2NodeClass")
+			list := rcatest.List("nvidia.com/gpu", "1")
+			list["hugepages-2Mi"] = rcatest.List("x", "1Gi")["x"]
+			w.Asking(list)
+		}, "AutoscalerCannotHelp likely: Karpenter knows no machine with hugepages-2Mi: the kernel of a machine sets them aside, and no instance type speaks of them"},
 		"a DaemonSet takes it": {func(w *rcatest.World) { class(w, "EC2NodeClass"); daemon(w, "1", same) }, "AutoscalerCannotHelp likely: no machine of NodePool gpu has 1 nvidia.com/gpu beside what DaemonSets take of each: DaemonSet ops/test takes 1 nvidia.com/gpu"},
 		"it is not for those nodes": {func(w *rcatest.World) {
 			class(w, "EC2NodeClass")

@@ -90,6 +90,7 @@ func TestNeighboursThatNoNewNodeHas(t *testing.T) {
 	run(t, map[string]row{
 		"a spread":                     {failed("unsatisfiable topology constraint for topology spread, key=slot (counts = 1: 1) (NodePool=gpu); did not tolerate taint (taint=b:NoSchedule) (NodePool=b)"), spread},
 		"a spread over others' values": {failed("unsatisfiable topology constraint for topology spread, key=slot (counts = 1: 1, 2: 0) (NodePool=gpu); did not tolerate taint (taint=b:NoSchedule) (NodePool=b)", other), spread + ": it counts the values of slot that NodePool b makes, where the pod cannot be"},
+		"a spread over what has none":  {failed("unsatisfiable topology constraint for topology spread, key=slot (counts = : 0, 2: 1, 1: 1, podDomains = slot Exists, nodeDomains = slot In [1 2] (NodePool=gpu)"), spread + ": beside 1, 2 it counts machines that have no such value as one more, where none of its pods is"},
 		"an affinity":                  {failed("unsatisfiable topology constraint for pod affinity, key=kubernetes.io/hostname (counts = n: 1) (NodePool=gpu)"), "AutoscalerCannotHelp likely: Karpenter brings no node, for none that it could make meets the pod's pod affinity over kubernetes.io/hostname"},
 	})
 }

@@ -23,6 +23,9 @@ func (c *Case) byTopology(g *Growth, o *scaling.Outlook, of []scaling.Reason, ev
 	if others := domainsOfOthers(o, c.Pod, key); kind == scaling.Spread && len(others) > 0 {
 		g.Counted = others
 		says += ": it counts the values of " + key + " that NodePool " + strings.Join(others, ", ") + " makes, where the pod cannot be"
+	} else if beside := of[0].Beside(); kind == scaling.Spread && len(beside) > 0 {
+		g.Beside = beside
+		says += ": beside " + strings.Join(beside, ", ") + " it counts machines that have no such value as one more, where none of its pods is"
 	}
 	g.Over = key
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence)

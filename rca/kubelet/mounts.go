@@ -19,6 +19,8 @@ var (
 	// attached is the attach/detach controller's word for a volume that another node has
 	// (pkg/controller/volume/attachdetach/reconciler).
 	attached = regexp.MustCompile(`Multi-Attach error for volume "([^"]+)"`)
+	// unmounted is the kubelet's word for volumes that did not come in time (pkg/kubelet/volumemanager).
+	unmounted = regexp.MustCompile(`unmounted volumes=\[([^\]]*)\]`)
 	// notThere is the kubelet's word for what a volume is made from (pkg/volume/configmap, secret, projected).
 	notThere = regexp.MustCompile(`for volume "([^"]+)" ?:.*\b(configmap|secret)s? "([^"]+)" not found`)
 	// unregistered is the kubelet's word for a driver whose plugin is not on the node (pkg/volume/csi).
@@ -35,6 +37,9 @@ func (s stopped) volume() *Stop {
 	}
 	if m := unregistered.FindStringSubmatch(s.says); m != nil {
 		return s.driverAway(m[1])
+	}
+	if stop := s.late(); stop != nil {
+		return stop
 	}
 	node := s.pod.Spec.NodeName
 	stop := s.stop(diagnosis.VolumeConflict, diagnosis.Manual, "it has its node, and the kubelet of "+node+" cannot mount its volumes")
@@ -75,6 +80,38 @@ func (s stopped) elsewhere(volume string) *Stop {
 	}
 	stop.Commands = append([]string{look}, stop.Commands...)
 	return stop
+}
+
+// late is for the volume that does not come, and that a pod on another node uses though one node may have it at a time: why it does
+// not come the attach/detach controller says once, and an API server forgets Events after an hour.
+func (s stopped) late() *Stop {
+	m := unmounted.FindStringSubmatch(s.says)
+	if m == nil {
+		return nil
+	}
+	for _, v := range s.pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil || !slices.Contains(strings.Fields(m[1]), v.Name) {
+			continue
+		}
+		for _, k := range s.w.State.PVCs {
+			if k.Namespace != s.pod.Namespace || k.Name != v.PersistentVolumeClaim.ClaimName || k.Spec.VolumeName == "" || !ofOneNode(k) ||
+				!slices.ContainsFunc(s.users(k), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }) {
+				continue
+			}
+			stop := s.elsewhere(k.Spec.VolumeName)
+			stop.Certainty = diagnosis.Likely // a driver that attaches nothing minds no access mode
+			stop.Evidence = append(stop.Evidence, diagnosis.Fact(view.ObjectRef("PersistentVolumeClaim", k.Namespace, k.Name), "may be on one node at a time: "+string(k.Spec.AccessModes[0]), diagnosis.That("spec.accessModes", "", diagnosis.Contains, string(k.Spec.AccessModes[0]))))
+			return stop
+		}
+	}
+	return nil
+}
+
+// ofOneNode says whether a claim lets one node at a time have its volume.
+func ofOneNode(k *corev1.PersistentVolumeClaim) bool {
+	return len(k.Spec.AccessModes) > 0 && !slices.ContainsFunc(k.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+		return m != corev1.ReadWriteOnce && m != corev1.ReadWriteOncePod
+	})
 }
 
 // oldFirst is for the rollout that makes the new pod on another node while the old one has the volume: neither ends. To

@@ -263,7 +263,7 @@ func machineOf(c *edit.Workload, p *scaling.Pool, name corev1.ResourceName) reso
 // where.
 func GrowPool(c *edit.Workload) []edit.Change {
 	g := c.Growth()
-	if g.Bar == scaling.Volume || g.Bar == scaling.Topology && len(g.Counted) == 0 && len(g.Groups) == 0 {
+	if g.Bar == scaling.Volume || g.Bar == scaling.Topology && len(g.Counted)+len(g.Beside)+len(g.Groups) == 0 {
 		return nil // no machine helps that is not where the volume or the neighbour is; what does is offered with that
 	}
 	if c.MisnamedResource() != nil {
@@ -286,6 +286,8 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Like && len(g.Groups) > 0:
 		ch.Title, ch.Until, ch.Untestable = "scale node group "+g.Groups[0].Short()+" up by one machine by hand", "node group "+g.Groups[0].Short()+" has a node more", ""
 		ch.Commands = byHand(c, "")
+	case g.Bar == scaling.Topology && len(g.Beside) > 0:
+		return []edit.Change{nameValues(c)}
 	case g.Bar == scaling.Topology:
 		ch.Title = fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", "))
 		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // a changed template has the pool's machines replaced
@@ -333,6 +335,8 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Commands = append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+g.Pools[0].Name+"  # or larger machines, if it counts them")
 	case g.Bar == scaling.Devices:
 		return []edit.Change{staticPool(c)}
+	case g.Karpenter && view.HugePages(corev1.ResourceName(g.Lacks)):
+		return []edit.Change{setPagesAside(c)}
 	case g.Lacks != "" && g.Karpenter:
 		ch.Title = "tell Karpenter by a NodeOverlay which machines offer " + g.Lacks + ", or ask for " + view.WholeGPU
 		ch.Commands = overlay(c, g.Lacks)
@@ -386,5 +390,5 @@ func overlay(c *edit.Workload, name string) []string {
 		}
 	}
 	return []string{edit.Feed("kubectl apply", fmt.Sprintf("{apiVersion: karpenter.sh/v1alpha1, kind: NodeOverlay, metadata: {name: %s}, spec: {requirements: [{key: %s, operator: In, values: [%s]}], capacity: {%s: %s}}}",
-		strings.NewReplacer("/", "-", ".", "-").Replace(name), key, value, name, count)) + "  # capacity: as many as a machine offers once it is laid out"}
+		strings.NewReplacer("/", "-", ".", "-").Replace(strings.ToLower(name)), key, value, name, count)) + "  # capacity: as many as a machine offers once it is laid out"}
 }

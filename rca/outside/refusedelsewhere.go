@@ -180,6 +180,8 @@ func MendQueue(c *edit.Workload) []edit.Change {
 		if c.Incident.Workload.Kind == "Pod" {
 			ch.Commands[1] = fmt.Sprintf("kubectl -n %s label pod %s %s=%s  # its PodGroup follows; made again with that label, it does for certain", c.Pod.Namespace, c.Pod.Name, q.Label, q.Meant)
 		}
+	case q.Over != nil:
+		drawLess(q, &ch)
 	case q.Missing:
 		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
 		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
@@ -190,4 +192,19 @@ func MendQueue(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
 	}
 	return []edit.Change{ch}
+}
+
+// drawLess has a queue hold no more than what is above it has.
+func drawLess(q *queues.Broken, ch *edit.Change) {
+	o := q.Over
+	ch.Title = fmt.Sprintf("let Queue %s hold no more than the %s %s that %s have", q.Name, o.Has.String(), o.Resource, o.Of)
+	if strings.HasPrefix(o.Of, "Queue ") {
+		ch.Title = strings.TrimSuffix(ch.Title, "have") + "may hold"
+	}
+	ch.Commands = []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.parent and spec.capability of each",
+		fmt.Sprintf(`kubectl patch queues.scheduling.volcano.sh %s --type merge -p '{"spec":{"capability":{"%s":"%s"}}}'`, q.Name, o.Resource, o.Has.String()),
+		"kubectl get pods -A -o wide | grep -i volcano-scheduler  # its log then says no more that the queues' hierarchical structure is wrong"}
+	if o.Short != "" {
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl describe node %s  # it offers less %s than it has: the queue was right until then", o.Short, o.Resource))
+	}
 }

@@ -200,3 +200,19 @@ func notJoined(c *edit.Workload) edit.Change {
 	ch.Commands = append(ch.Commands, "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim", "kubectl delete nodeclaim "+k.Name+"  # once it is mended: Karpenter makes another")
 	return ch
 }
+
+// setPagesAside is for huge pages: Karpenter has to be told of them, and the machines to set them aside before their kubelet
+// counts them.
+func setPagesAside(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	of, class := "a NodePool", "kubectl get nodepools -o yaml"
+	if len(g.Pools) > 0 {
+		p := &g.Pools[0]
+		of, class = "NodePool "+p.Name, fmt.Sprintf("kubectl edit %s %s", strings.ToLower(p.Class.Kind), p.Class.Name)
+	}
+	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell Karpenter by a NodeOverlay that machines of %s offer %s, and have them set as much aside as they start; or ask for none", of, g.Lacks))
+	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // another node class has its machines replaced
+	ch.Commands = append(overlay(c, g.Lacks), class+"  # its user data: the kernel's huge pages (vm.nr_hugepages for 2Mi) before the kubelet starts; Karpenter then replaces its machines one by one (drift)",
+		c.EditByHand("resources: no "+g.Lacks+", and no volume of medium HugePages"))
+	return ch
+}

@@ -34,6 +34,8 @@ type Broken struct {
 	// as Kueue says.
 	Kind, Policy string
 	Active       scaling.Condition
+	// Over is how much more it may hold than what is above it; nil else.
+	Over *Overdrawn
 	// Meant is a queue that the pod names by label By, which its scheduler does not read; it reads Label.
 	Meant, By, Label string
 }
@@ -169,7 +171,7 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
 
 // volcanoBroken looks at the Queue of the pod's PodGroup, and at those above it.
 func (c *Case) volcanoBroken() *Broken {
-	q := c.volcanoClosed()
+	q := cmp.Or(c.volcanoClosed(), c.volcanoOverdrawn())
 	if q != nil {
 		q.Evidence = append(q.Evidence, c.stands()...)
 	}

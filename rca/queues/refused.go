@@ -135,3 +135,17 @@ func (w Word) OfRoom() bool {
 		return strings.Contains(w.message, part) || w.reason == part
 	})
 }
+
+// HasRoom says whether the default scheduler's filters take the pod as nodes are, and none has to begin with it: that its own
+// scheduler refuses it is then no lack of room which anybody who ends, or leaves, would mend for certain.
+func (c *Case) HasRoom() bool {
+	if !c.Fits {
+		return false
+	}
+	o := c.group()
+	if o == nil {
+		return true
+	}
+	members, found, err := unstructured.NestedInt64(o.Object, "spec", "minMember")
+	return err == nil && (!found || members <= 1)
+}

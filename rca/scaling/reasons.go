@@ -194,6 +194,36 @@ func (r Reason) Topology() (kind, key string) {
 	return "affinity or spread", "its topology key"
 }
 
+// domainCounts are how many pods Karpenter counts in each value of that label (topology.go, topologyError).
+var domainCounts = regexp.MustCompile(`\(counts = (.*?), podDomains = `)
+
+// Beside are the values of that label which Karpenter counts beside one without a name: that of machines which have no
+// such value, as those of a region and of no zone of it (Azure/karpenter-provider-azure issue 1384). None where it counts
+// no such value.
+func (r Reason) Beside() []string {
+	m := domainCounts.FindStringSubmatch(r.Text)
+	if m == nil {
+		return nil
+	}
+	var out []string
+	nameless := false
+	for part := range strings.SplitSeq(m[1], ", ") {
+		name, _, ok := strings.Cut(part, ": ")
+		switch name = strings.TrimSpace(name); {
+		case !ok:
+		case name == "":
+			nameless = true
+		default:
+			out = append(out, name)
+		}
+	}
+	if !nameless {
+		return nil
+	}
+	slices.Sort(out)
+	return out
+}
+
 // allocatingDevices begins what Karpenter says where it simulates claims for devices.
 const allocatingDevices = "allocating dynamic resources"
 

@@ -97,6 +97,22 @@ func TestNotScheduled(t *testing.T) {
 	}
 }
 
+// A value without a name is that of machines which have none; what was cut off says nothing.
+func TestValuesBesideOneWithoutAName(t *testing.T) {
+	for counts, want := range map[string]string{
+		"(counts = : 0, b: 1, a: 2, podDomains = zone Exists, nodeDomains = zone In [a b]": "a b",
+		"(counts = b: 1, : 0, podDomains = zone Exists, nodeDomains = zone In [b]":         "b",
+		"(counts = a: 2, b: 1, podDomains = zone In [a], nodeDomains = zone In [a]":        "",
+		"(counts = : 0, a: 1, ":                      "",
+		"(counts = : 0, a, podDomains = zone Exists": "",
+	} {
+		r := Reason{Text: "unsatisfiable topology constraint for topology spread, key=zone " + counts}
+		if got := strings.Join(r.Beside(), " "); got != want {
+			t.Errorf("%s: %q, want %q", counts, got, want)
+		}
+	}
+}
+
 // A stock-out, an account's quota and a subnet without addresses arrive under one name.
 func TestCodes(t *testing.T) {
 	for words, want := range map[string]string{

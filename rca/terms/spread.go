@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/view"
 )
@@ -15,12 +16,18 @@ import (
 type Spread struct {
 	view.Subject
 	labels *Labels
-	counts map[int]*spreadCount // of the i-th constraint, once asked for
+	counts map[counting]*spreadCount // once asked for
+}
+
+// counting is of the i-th constraint; untainted: over those nodes alone whose taints the pod tolerates.
+type counting struct {
+	i         int
+	untainted bool
 }
 
 // SpreadOf takes the pod, and what it asks of the labels of nodes.
 func SpreadOf(s view.Subject, l *Labels) *Spread {
-	return &Spread{s, l, map[int]*spreadCount{}}
+	return &Spread{s, l, map[counting]*spreadCount{}}
 }
 
 // spreadCount is how many pods that a constraint is about are in each domain.
@@ -32,10 +39,16 @@ type spreadCount struct {
 
 // Skew is how far apart the pod would leave the domains of its i-th constraint if it came
 // to the node; false where the node has no domain.
-func (c *Spread) Skew(n *view.Node, i int) (int32, bool) {
+func (c *Spread) Skew(n *view.Node, i int) (int32, bool) { return c.skew(n, counting{i, false}) }
+
+// Untainted is the same where nodes whose taints the pod does not tolerate were no domain (nodeTaintsPolicy Honor).
+func (c *Spread) Untainted(n *view.Node, i int) (int32, bool) { return c.skew(n, counting{i, true}) }
+
+func (c *Spread) skew(n *view.Node, by counting) (int32, bool) {
+	i := by.i
 	s := c.Pod.Spec.TopologySpreadConstraints[i]
 	here, ok := n.Labels[s.TopologyKey]
-	count := c.count(i)
+	count := c.count(by)
 	if !ok || count == nil {
 		return 0, false
 	}
@@ -59,14 +72,17 @@ func (c *Spread) Broken(n *view.Node) []int {
 }
 
 // count counts once for a constraint; nil for one that makes no sense.
-func (c *Spread) count(i int) *spreadCount {
-	if count, known := c.counts[i]; known {
+func (c *Spread) count(by counting) *spreadCount {
+	if count, known := c.counts[by]; known {
 		return count
 	}
-	s := c.Pod.Spec.TopologySpreadConstraints[i]
+	s := c.Pod.Spec.TopologySpreadConstraints[by.i]
+	if by.untainted {
+		s.NodeTaintsPolicy = ptr.To(corev1.NodeInclusionPolicyHonor)
+	}
 	selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
 	if err != nil {
-		c.counts[i] = nil
+		c.counts[by] = nil
 		return nil
 	}
 	about := func(of labels.Set) bool {
@@ -95,7 +111,7 @@ func (c *Spread) count(i int) *spreadCount {
 	if about(c.Pod.Labels) {
 		count.self = 1
 	}
-	c.counts[i] = count
+	c.counts[by] = count
 	return count
 }
 
