@@ -37,7 +37,7 @@ func lookAtAnnouncer(c *Bench, a *causes.Announcer, name corev1.ResourceName) ed
 }
 
 // announceAgain is for the node on which a device plugin has announced what it has none of by now.
-func (c *Bench) announceAgain(n *view.Node) []edit.Change {
+func announceAgain(c *Bench, n *view.Node) []edit.Change {
 	name := c.AnnouncedOnce(n)
 	if name == "" {
 		return nil

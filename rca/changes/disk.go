@@ -14,7 +14,7 @@ import (
 
 // reportDisk is for the node whose kubelet could not tell the size of its disk, and names none: whoever leaves it gives
 // it none, and a smaller request does not fit either (pkg/kubelet/cm, GetCapacity of ephemeral storage).
-func (c *Bench) reportDisk(n *view.Node) []edit.Change {
+func reportDisk(c *Bench, n *view.Node) []edit.Change {
 	asked, has := c.Wants[corev1.ResourceEphemeralStorage], n.Status.Allocatable[corev1.ResourceEphemeralStorage]
 	if asked.IsZero() || !has.IsZero() {
 		return nil
@@ -30,7 +30,7 @@ func (c *Bench) reportDisk(n *view.Node) []edit.Change {
 // largerMachines is for the node that Karpenter takes for large enough for the pod's files, though the node is not: it
 // reckons with the disk that it orders, and the kubelet with what the file system and the image leave of that. It makes one
 // such machine after the other (aws/karpenter-provider-aws issue 4017).
-func (c *Bench) largerMachines(n *view.Node) []edit.Change {
+func largerMachines(c *Bench, n *view.Node) []edit.Change {
 	asked, has := c.Wants[corev1.ResourceEphemeralStorage], n.Status.Allocatable[corev1.ResourceEphemeralStorage]
 	if asked.IsZero() || has.IsZero() || asked.Cmp(has) <= 0 {
 		return nil
@@ -44,14 +44,14 @@ func (c *Bench) largerMachines(n *view.Node) []edit.Change {
 		}
 		for p := range outlook.Pools {
 			if outlook.Pools[p].Name == k.Pool {
-				return []edit.Change{c.largerDisk(n, &outlook.Pools[p], counts.String(), has.String())}
+				return []edit.Change{largerDisk(c, n, &outlook.Pools[p], counts.String(), has.String())}
 			}
 		}
 	}
 	return nil
 }
 
-func (c *Bench) largerDisk(n *view.Node, p *scaling.Pool, counts, has string) edit.Change {
+func largerDisk(c *Bench, n *view.Node, p *scaling.Pool, counts, has string) edit.Change {
 	asked := c.Wants[corev1.ResourceEphemeralStorage]
 	class := p.Class.Kind + " " + p.Class.Name
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.HostResourcesShort, Manual: true, Risk: diagnosis.MediumRisk, StopsUnknown: true, Minutes: 10,

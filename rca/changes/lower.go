@@ -48,19 +48,19 @@ func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.
 	}
 	slices.Sort(texts)
 	ch := c.ChangeRequest(diagnosis.HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edit.AskAtMost(most))
-	ch.Less = c.cut(most)
+	ch.Cut = cut(c.Wants, most)
 	return ch, true
 }
 
 // cut is how much less than it asks the pod would ask, in thousandths of that.
-func (c *Bench) cut(most corev1.ResourceList) int64 {
-	var cut int64
+func cut(wants map[corev1.ResourceName]resource.Quantity, most corev1.ResourceList) int64 {
+	var out int64
 	for name, left := range most {
-		if asked := c.Wants[name]; asked.MilliValue() > 0 {
-			cut = max(cut, 1000-int64(1000*float64(left.MilliValue())/float64(asked.MilliValue())))
+		if asked := wants[name]; asked.MilliValue() > 0 {
+			out = max(out, 1000-int64(1000*float64(left.MilliValue())/float64(asked.MilliValue())))
 		}
 	}
-	return cut
+	return out
 }
 
 // lacks is what the pod asks beyond what the node has free, whether it could ever have that or not.

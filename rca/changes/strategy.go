@@ -16,19 +16,19 @@ import (
 // byProfile is for the pod that asks a profile by its name, of a node whose GPUs have several and whose device plugin goes
 // by strategy single: that ends on them, and would offer none by such a name. Strategy mixed offers each by its own. It is
 // set where the plugin's own is: in the policy of the GPU Operator, or in what its DaemonSet comes from.
-func (c *Bench) byProfile(n *view.Node, a view.Ask) edit.Change {
+func byProfile(c *Bench, n *view.Node, a view.Ask) edit.Change {
 	ch := edit.Change{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGStrategyMismatch, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk,
 		Title:      fmt.Sprintf("set MIG strategy mixed for the device plugin of %s: it offers %s by its name, where single ends on several profiles", n.Name, a.Resource),
 		Untestable: "which instances the GPUs of " + n.Name + " have nothing reports"}
 	if n.Geometry != nil {
 		ch.Untestable = "what the device plugin offers by the other strategy, only it tells"
 	}
-	ch.Commands = append(c.setStrategy(n), "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'  # then; pods on other nodes that ask nvidia.com/gpu for an instance have to ask nvidia.com/mig-… from then on")
+	ch.Commands = append(setStrategy(c, n), "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'  # then; pods on other nodes that ask nvidia.com/gpu for an instance have to ask nvidia.com/mig-… from then on")
 	return ch
 }
 
 // setStrategy are the commands that set it, for all nodes that the plugin serves.
-func (c *Bench) setStrategy(n *view.Node) []string {
+func setStrategy(c *Bench, n *view.Node) []string {
 	for _, p := range c.Cluster.State.ClusterPolicies {
 		return []string{fmt.Sprintf(`kubectl patch clusterpolicies.nvidia.com %s --type=merge -p '{"spec":{"mig":{"strategy":"mixed"}}}'`, p.GetName())}
 	}

@@ -24,7 +24,7 @@ func (c *Bench) uniform(n *view.Node) []edit.Change {
 		return nil
 	}
 	if i := slices.IndexFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" }); i >= 0 {
-		return []edit.Change{c.byProfile(n, c.Asks[i])}
+		return []edit.Change{byProfile(c, n, c.Asks[i])}
 	}
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {
 		return []edit.Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}

@@ -42,6 +42,7 @@ type candidate struct {
 	stranded int
 	keeps    bool              // gives what was asked
 	less     int64             // how many devices fewer than asked it gives
+	cut      int64             // and how much less of what a machine has, in thousandths
 	beside   bool              // offered whatever is done on the nodes
 	removes  diagnosis.CauseID // the cause its most disruptive change removes
 	failures int               // in how many percent of past uses such a fix did not help
@@ -100,6 +101,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 		f.fix.Automatic = f.fix.Automatic && !ch.Manual
 		f.fix.Cost.Minutes += ch.Minutes
 		f.less += ch.Less
+		f.cut += ch.Cut
 		if ch.Rolling != nil {
 			f.rolling = ch.Rolling
 		}

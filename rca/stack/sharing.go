@@ -77,11 +77,11 @@ func (c *pluginConfig) tooFewShares(f *Finding) {
 	if name := c.n.Labels[pluginConfigLabel]; name != "" {
 		what = "entry " + name + " of " + what
 	}
-	f.Says += "; " + what + " shares " + at + " fewer than 2 times, which it does not take"
+	f.Says += "; " + what + " shares " + at + " fewer than twice, which it does not take"
 	f.Certainty = diagnosis.Likely // that it ends on this, only its log says
-	f.Evidence = append(f.Evidence, diagnosis.Fact(c.ref(), "shares "+at+" fewer than 2 times", diagnosis.That("data", "", diagnosis.Contains, "replicas: ")))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(c.ref(), "shares "+at+" fewer than twice", diagnosis.That("data", "", diagnosis.Contains, "replicas: ")))
 	m := &f.Mends[0]
-	m.Title = fmt.Sprintf("have %s share %s 2 times or more, or not at all", what, at)
+	m.Title = fmt.Sprintf("have %s share %s twice or more, or not at all", what, at)
 	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s edit configmap %s  # replicas: 2 or more, or no sharing", c.from.Namespace, c.from.Name),
 		fmt.Sprintf("kubectl -n %s delete pod %s  # it reads that when it starts", c.pod.Namespace, c.pod.Name)}, m.Commands...)
 }
