@@ -3,6 +3,7 @@ package kubelet
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -23,8 +24,8 @@ func (s stopped) downWith(stop *Stop, users []*corev1.Pod, what string) bool {
 		return false
 	}
 	status := diagnosis.That("status.conditions[type=Ready].status", "", diagnosis.Is, string(corev1.ConditionUnknown))
-	stop.Says += "; " + on + " does not answer, so that it cannot end there"
-	stop.Words = "its volume is on a node that is down"
+	stop.Says = strings.Replace(stop.Says, "; it said: ", "; "+on+" does not answer, so that it cannot end there; it said: ", 1)
+	stop.Words = "its volume is on a dead node"
 	stop.Evidence = append(stop.Evidence, diagnosis.Fact(n.Ref(), "its kubelet does not answer", status))
 	stop.Title = fmt.Sprintf("once %s is surely off, say so by taint node.kubernetes.io/out-of-service: %s is let go of then", on, what)
 	stop.Risk, stop.StopsUnknown = diagnosis.MediumRisk, true
