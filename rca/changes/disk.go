@@ -8,7 +8,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
-	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -43,21 +42,21 @@ func largerMachines(c *Bench, n *view.Node) []edit.Change {
 			continue
 		}
 		for p := range outlook.Pools {
-			if outlook.Pools[p].Name == k.Pool {
-				return []edit.Change{largerDisk(c, n, &outlook.Pools[p], counts.String(), has.String())}
+			if class := outlook.Pools[p].Class; outlook.Pools[p].Name == k.Pool {
+				return []edit.Change{largerDisk(c, n, k.Pool, [2]string{class.Kind, class.Name}, counts.String())}
 			}
 		}
 	}
 	return nil
 }
 
-func largerDisk(c *Bench, n *view.Node, p *scaling.Pool, counts, has string) edit.Change {
-	asked := c.Wants[corev1.ResourceEphemeralStorage]
-	class := p.Class.Kind + " " + p.Class.Name
+// largerDisk has a node class, by kind and name, give the machines of a pool more.
+func largerDisk(c *Bench, n *view.Node, pool string, class [2]string, counts string) edit.Change {
+	asked, has := c.Wants[corev1.ResourceEphemeralStorage], n.Status.Allocatable[corev1.ResourceEphemeralStorage]
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.HostResourcesShort, Manual: true, Risk: diagnosis.MediumRisk, StopsUnknown: true, Minutes: 10,
-		Title:      fmt.Sprintf("have %s give machines of NodePool %s a larger disk: Karpenter counts %s on %s, which has %s, and %s is asked", class, p.Name, counts, n.Name, has, asked.String()),
+		Title:      fmt.Sprintf("have %s %s give machines of NodePool %s a larger disk: Karpenter counts %s on %s, which has %s, and %s is asked", class[0], class[1], pool, counts, n.Name, has.String(), asked.String()),
 		Untestable: "a machine with another disk is not there yet"}
-	ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.blockDeviceMappings: a volumeSize larger by what images take; or instanceStorePolicy: RAID0, where the machines have disks of their own", strings.ToLower(p.Class.Kind), p.Class.Name),
-		"kubectl get nodeclaims -l karpenter.sh/nodepool=" + p.Name + "  # machines that there are Karpenter replaces one by one (drift)"}
+	ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.blockDeviceMappings: a volumeSize larger by what images take; or instanceStorePolicy: RAID0, where the machines have disks of their own", strings.ToLower(class[0]), class[1]),
+		"kubectl get nodeclaims -l karpenter.sh/nodepool=" + pool + "  # machines that there are Karpenter replaces one by one (drift)"}
 	return ch
 }

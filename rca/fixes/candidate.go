@@ -180,7 +180,11 @@ func (f *candidate) detail(c *changes.Bench) {
 			ch.Detail(&ch)
 		}
 		f.fix.Steps = append(f.fix.Steps, ch.Steps...)
-		f.fix.Commands = append(f.fix.Commands, ch.Commands...)
+		for _, command := range ch.Commands { // a StatefulSet's pod is deleted once for all that is changed of it
+			if !slices.ContainsFunc(f.fix.Commands, func(given string) bool { return uncommented(given) == uncommented(command) }) {
+				f.fix.Commands = append(f.fix.Commands, command)
+			}
+		}
 		if len(ch.Or) > 0 {
 			f.fix.Cost.Alternates = podNames(ch.Or)
 		}
@@ -189,6 +193,12 @@ func (f *candidate) detail(c *changes.Bench) {
 			f.fix.HardwareEvictions = ch.Hardware
 		}
 	}
+}
+
+// uncommented is a command without what is said of it; a line that is nothing but that stays as it is.
+func uncommented(command string) string {
+	bare, _, _ := strings.Cut(command, "  # ")
+	return bare
 }
 
 func podNames(pods []*corev1.Pod) []diagnosis.PodName {
