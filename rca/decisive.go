@@ -20,6 +20,10 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		return some()
 	}
 	switch id {
+	case diagnosis.Unknown: // its device plugin has announced there what it has none of now
+		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+			return alone(c, n, id) && c.AnnouncedOnce(c.Node(n.Name)) != ""
+		})
 	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.VolumeConflict:
 		return some()
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:

@@ -74,6 +74,8 @@ var hostResourcesShort = Rule{ID: diagnosis.HostResourcesShort, Tell: func(c *Ca
 	case view.HugePages(resource) && offersNone(n, resource):
 		says = "no " + name + " are set aside on it"
 		c.entitle(diagnosis.HostResourcesShort, "no huge pages are set aside")
+	case resource == corev1.ResourceEphemeralStorage && offersNone(n, resource):
+		says, fact = "its kubelet reports no "+name, fmt.Sprintf("has no %s in its status, %s asked", name, asked.String())
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}
 	if g := admission.GivenBy(c.Cluster.State.LimitRanges, c.Pod, resource); g != nil && g.Decides(c.Pod, free) {

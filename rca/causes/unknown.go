@@ -86,6 +86,16 @@ func announcedOnce(n *view.Node, name corev1.ResourceName) *finding {
 		[]diagnosis.Evidence{diagnosis.Fact(n.Ref(), "capacity "+string(name)+"=0", diagnosis.That(diagnosis.Capacity, string(name), diagnosis.Exists, ""), diagnosis.That(diagnosis.Capacity, string(name), diagnosis.Is, "0"))}}
 }
 
+// AnnouncedOnce is what of the pod's devices a plugin has announced on the node, and has none of to give; empty for none.
+func (c *Case) AnnouncedOnce(n *view.Node) corev1.ResourceName {
+	for _, name := range view.SortedNames(c.Wants) {
+		if announcedOnce(n, name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
 // unknown takes what no rule claimed.
 var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	if f := announcedOnce(n, b.scarce); f != nil {

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // onMachine is why nothing that is done about a device plugin's devices can be tried.
@@ -32,6 +34,46 @@ func lookAtAnnouncer(c *Bench, a *causes.Announcer, name corev1.ResourceName) ed
 		commands = append(commands, "aws eks describe-nodegroup --cluster-name CLUSTER --nodegroup-name "+n.Labels["eks.amazonaws.com/nodegroup"]+" --query nodegroup.amiType  # AL2023_x86_64_NEURON has Neuron's driver (AL2_x86_64_GPU had); another type is for another group: a group keeps its own")
 	}
 	return edit.LookAt(diagnosis.Unknown, title, onMachine, commands...)
+}
+
+// announceAgain is for the node on which a device plugin has announced what it has none of by now.
+func announceAgain(c *Bench, n *view.Node) []edit.Change {
+	name := c.AnnouncedOnce(n)
+	if name == "" {
+		return nil
+	}
+	title := fmt.Sprintf("have the device plugin of %s on %s find its devices again: it has announced some, and has none to give", name, n.Name)
+	commands := []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # its device plugin: its log"}
+	if a := causes.AnnouncerOf(c.Case, name); a != nil && a.Pod != nil && a.Pod.Spec.NodeName == n.Name {
+		commands = []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name)}
+	}
+	if c.Pod.Labels[ofKubeVirt] == "virt-launcher" {
+		title = fmt.Sprintf("bind the devices of %s on %s to vfio-pci, and have what announces them look again", name, n.Name)
+		commands = append([]string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host lspci -nnk  # the device has to say 'Kernel driver in use: vfio-pci': after a reboot another driver may have it", n.Name)}, commands...)
+		commands = append(commands, lookAgain(n)...)
+	}
+	return []edit.Change{edit.LookAt(diagnosis.Unknown, title, onMachine, commands...)}
+}
+
+// ofKubeVirt is the label by which KubeVirt's pods say what they are.
+const ofKubeVirt = "kubevirt.io"
+
+// lookAgain starts what announces devices for virtual machines on a node: KubeVirt's own handler, for those that its
+// permittedHostDevices lists without an external provider, and Harvester's controller for the others, which gives out what
+// is claimed (PCIDeviceClaim).
+func lookAgain(n *view.Node) []string {
+	var out []string
+	for _, p := range n.Pods {
+		switch {
+		case p.Labels[ofKubeVirt] == "virt-handler":
+			out = append(out, fmt.Sprintf("kubectl -n %s delete pod %s  # KubeVirt's handler announces what permittedHostDevices lists when it starts; virtual machines run on", p.Namespace, p.Name))
+		case strings.HasPrefix(p.Name, "pcidevices-controller"), strings.HasPrefix(p.Name, "harvester-pcidevices"):
+			out = append(out, "kubectl get pcideviceclaims.devices.harvesterhci.io  # Harvester: its claim switched off and on again (delete it, and make it again) binds the device to vfio-pci",
+				fmt.Sprintf("kubectl -n %s delete pod %s  # Harvester's controller announces what is claimed", p.Namespace, p.Name))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // kvm is what KubeVirt's own device plugin gives virtual machines: the processor's virtualization.

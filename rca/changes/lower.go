@@ -47,7 +47,20 @@ func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.
 		return lowering{c}.lowerLargest(n, lack)
 	}
 	slices.Sort(texts)
-	return c.ChangeRequest(diagnosis.HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edit.AskAtMost(most)), true
+	ch := c.ChangeRequest(diagnosis.HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edit.AskAtMost(most))
+	ch.Cut = cut(c.Wants, most)
+	return ch, true
+}
+
+// cut is how much less than it asks the pod would ask, in thousandths of that.
+func cut(wants map[corev1.ResourceName]resource.Quantity, most corev1.ResourceList) int64 {
+	var out int64
+	for name, left := range most {
+		if asked := wants[name]; asked.MilliValue() > 0 {
+			out = max(out, 1000-int64(1000*float64(left.MilliValue())/float64(asked.MilliValue())))
+		}
+	}
+	return out
 }
 
 // lacks is what the pod asks beyond what the node has free, whether it could ever have that or not.

@@ -76,7 +76,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	}},
 	diagnosis.GPURequestTooLarge: {repair: (*Bench).fewerGPUs},
 	diagnosis.HostResourcesShort: {repair: func(c *Bench, n *view.Node) []edit.Change {
-		return append(c.setPagesAside(n), admit.StateShare(c.Workload, n)...)
+		return slices.Concat(c.setPagesAside(n), reportDisk(c, n), largerMachines(c, n), admit.StateShare(c.Workload, n))
 	}},
 	diagnosis.GPUsInUse: {repair: ofNodeFor(mend.Configure, diagnosis.GPUsInUse)},
 	diagnosis.SharedResourceRenamed: {repair: func(c *Bench, n *view.Node) []edit.Change {
@@ -125,7 +125,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.ScaleUpStuck:         {beside: of(outside.LookAtPromise)},
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
 	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
-	diagnosis.Unknown:              {pod: (*Bench).unsettled, policy: (*Bench).freePort},
+	diagnosis.Unknown:              {pod: (*Bench).unsettled, policy: (*Bench).freePort, repair: announceAgain},
 	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
 	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
 	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},

@@ -45,7 +45,7 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		if ch, ok := stopQueued(c, n, root, lack); ok {
 			out = append(out, []edit.Change{ch})
 		}
-		if victims, _ := c.Cheapest(n, lack); !c.AllIdle(victims) { // all idle where nobody has to leave, or may
+		if victims := cheapest(c, n, lack); !c.AllIdle(victims) { // all idle where nobody has to leave, or may
 			out = append(out, []edit.Change{edit.EvictFrom(n, root, victims)})
 			if ch, ok := c.move(n, root, lack, victims); ok {
 				out = append(out, []edit.Change{ch})
@@ -85,6 +85,18 @@ func (c *Bench) ResourceChanges(w Weigher, n *view.Node, causes []diagnosis.Caus
 		out = append(out, []edit.Change{ch})
 	}
 	return out
+}
+
+// cheapest are those whose leaving costs least. Whom the pod has to be near are the last to go: the node is one for it by them.
+func cheapest(c *Bench, n *view.Node, lack view.Deficits) []*corev1.Pod {
+	victims, _ := c.Cheapest(n, lack)
+	if !slices.ContainsFunc(victims, c.Company.HasToBeNear) {
+		return victims
+	}
+	if others, ok := c.CheapestOf(n, lack, func(p *corev1.Pod) bool { return !c.Company.HasToBeNear(p) }); ok {
+		return others
+	}
+	return victims
 }
 
 // whoEnds are the holders to wait for: the cheapest of those who end by themselves, where they are

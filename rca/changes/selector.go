@@ -87,8 +87,16 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].Term+1, terms)
 		}
 	}
+	other := otherMachine(n.Node, missed)
 	return []edit.Change{c.Once(title, func(title string) edit.Change {
 		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Minutes: 1, Risk: risk, Title: title + " in " + c.WorkloadName()}
+		if other != "" {
+			ch.Title += ", if its images are made for " + other
+			ch.Manual, ch.Untestable = true, "for which machines an image is made is in no object: one of another kind does not begin"
+			for i := range c.Pod.Spec.Containers {
+				ch.Commands = append(ch.Commands, fmt.Sprintf("docker manifest inspect %s  # has it %s? else bring one that has, or a node of the kind that was asked", c.Pod.Spec.Containers[i].Image, other))
+			}
+		}
 		if ch.Settles = slices.ContainsFunc(missed, c.settles); ch.Settles && len(c.Asks) > 0 {
 			ch.Less = c.Asks[0].Count // of the model that is asked
 		}
@@ -116,6 +124,20 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 		c.EditTemplate(&ch, spec, false)
 		return ch
 	})}
+}
+
+// machines are the labels by which nodes say for which programs their processor and their system are.
+var machines = []string{corev1.LabelArchStable, "beta.kubernetes.io/arch", corev1.LabelOSStable, "beta.kubernetes.io/os"}
+
+// otherMachine is what a node is by a label of machines, where the pod asks for others: its images are made for those, as
+// far as anybody has said. Empty where it asks for none, or the node is one.
+func otherMachine(n *corev1.Node, missed []terms.MissedLabel) string {
+	for _, m := range missed {
+		if value, ok := m.Of(n); ok && slices.Contains(machines, m.Key) && m.Instead(n) == "" {
+			return value
+		}
+	}
+	return ""
 }
 
 // models are the labels by which nodes say what their GPUs are: GPU feature discovery's, AMD's, clouds'

@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,9 @@ import (
 func (c *Bench) uniform(n *view.Node) []edit.Change {
 	if !layouts.MixesUnderSingle(n) {
 		return nil
+	}
+	if i := slices.IndexFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" }); i >= 0 {
+		return []edit.Change{byProfile(c, n, c.Asks[i])}
 	}
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {
 		return []edit.Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}

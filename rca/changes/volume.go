@@ -3,7 +3,10 @@ package changes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -77,7 +80,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 	if missing != "" {
 		commands = []string{fmt.Sprintf("kubectl -n %s get pvc  # those that are there", ns), "kubectl get storageclasses  # of which one could be made"}
 	}
-	if strings.HasPrefix(title, "have somebody") {
+	if strings.HasPrefix(title, "have somebody") && byPeople(c, ns, claim) {
+		commands = append(commands, "kubectl get pv", fmt.Sprintf("# then, for each claim of %s, make a PersistentVolume of that class (one local to a node names it in spec.nodeAffinity), as large as is asked; or have the claims made again of a class with a provisioner (a claim's class cannot change)", c.WorkloadName()))
+	} else if strings.HasPrefix(title, "have somebody") {
 		commands = append(commands, "kubectl get storageclasses", "# then make the class, or mark one as the default, and have the claim made again (its class cannot change); or make a PersistentVolume for it")
 	}
 	if volume != "" {
@@ -126,5 +131,12 @@ func localToNone(c *Bench, p terms.Place, named *view.Node) edit.Change {
 			"# what made the volume takes the node's name for that label: a newer version of it may read the label")
 		ch.Risk = diagnosis.MediumRisk
 		return ch
+	})
+}
+
+// byPeople says whether the volumes of a claim's class are made by people.
+func byPeople(c *Bench, namespace, claim string) bool {
+	return slices.ContainsFunc(c.Cluster.State.PVCs, func(p *corev1.PersistentVolumeClaim) bool {
+		return p.Namespace == namespace && p.Name == claim && terms.ByPeople(c.Cluster, p)
 	})
 }

@@ -312,5 +312,13 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 		namespace, name, _ := strings.Cut(claim, "/")
 		commands = append(commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml", namespace, name))
 	}
-	return []edit.Change{edit.LookAt(diagnosis.DRAPrepareFailed, "see why the driver on "+p.Spec.NodeName+" cannot prepare the devices", "what the driver on the node would do next is not known", commands...)}
+	title := "see why the driver on " + p.Spec.NodeName + " cannot prepare the devices"
+	if plugin := driverOn(c, p.Spec.NodeName); plugin != nil {
+		commands[1] = fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50  # the driver's plugin on %s", plugin.Namespace, plugin.Name, p.Spec.NodeName)
+	}
+	if claim, device := unmade(c, p); device != "" {
+		title = fmt.Sprintf("have ResourceClaim %s ask for another MIG profile, or a whole GPU: the driver on %s cannot make %s", claim, p.Spec.NodeName, device)
+		commands = append(commands, "# the selector of its template, or of who makes the claim; then have the pod made again: a claim does not change. A later version of the driver may make that profile, too")
+	}
+	return []edit.Change{edit.LookAt(diagnosis.DRAPrepareFailed, title, "what the driver on the node would do next is not known", commands...)}
 }

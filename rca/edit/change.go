@@ -49,6 +49,8 @@ type Change struct {
 	// Less is how many devices of those asked the pod does without, or how many slices (of another board's profile: gigabytes),
 	// or by how many pods its workload is less evenly spread.
 	Less int64
+	// Cut is how much less CPU, memory or disk is asked, in thousandths of what was.
+	Cut int64
 
 	Title    string
 	Minutes  int

@@ -45,6 +45,9 @@ func (c *Workload) EditContainers(ch Change, edit func([]corev1.Container)) Chan
 			patch[key] = edited
 		}
 	}
+	if set := c.changedSince(); set != nil && len(patch) == 0 {
+		return c.madeAgain(ch, set)
+	}
 	c.EditTemplate(&ch, patch, false)
 	return ch
 }

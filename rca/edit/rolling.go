@@ -100,7 +100,10 @@ func (c *Workload) deleteWaiting(ch *Change, why string) {
 			names = append(names, p.Name)
 		}
 	}
-	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # after the patch: %s", c.Pod.Namespace, strings.Join(names, " "), why))
+	if len(ch.Commands) > 0 {
+		why = "after the patch: " + why
+	}
+	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # %s", c.Pod.Namespace, strings.Join(names, " "), why))
 }
 
 // RunningPods are the workload's pods that have a node, the newest first.

@@ -42,6 +42,7 @@ type candidate struct {
 	stranded int
 	keeps    bool              // gives what was asked
 	less     int64             // how many devices fewer than asked it gives
+	cut      int64             // and how much less of what a machine has, in thousandths
 	beside   bool              // offered whatever is done on the nodes
 	removes  diagnosis.CauseID // the cause its most disruptive change removes
 	failures int               // in how many percent of past uses such a fix did not help
@@ -100,6 +101,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 		f.fix.Automatic = f.fix.Automatic && !ch.Manual
 		f.fix.Cost.Minutes += ch.Minutes
 		f.less += ch.Less
+		f.cut += ch.Cut
 		if ch.Rolling != nil {
 			f.rolling = ch.Rolling
 		}
@@ -178,7 +180,11 @@ func (f *candidate) detail(c *changes.Bench) {
 			ch.Detail(&ch)
 		}
 		f.fix.Steps = append(f.fix.Steps, ch.Steps...)
-		f.fix.Commands = append(f.fix.Commands, ch.Commands...)
+		for _, command := range ch.Commands { // a StatefulSet's pod is deleted once for all that is changed of it
+			if !slices.ContainsFunc(f.fix.Commands, func(given string) bool { return uncommented(given) == uncommented(command) }) {
+				f.fix.Commands = append(f.fix.Commands, command)
+			}
+		}
 		if len(ch.Or) > 0 {
 			f.fix.Cost.Alternates = podNames(ch.Or)
 		}
@@ -187,6 +193,12 @@ func (f *candidate) detail(c *changes.Bench) {
 			f.fix.HardwareEvictions = ch.Hardware
 		}
 	}
+}
+
+// uncommented is a command without what is said of it; a line that is nothing but that stays as it is.
+func uncommented(command string) string {
+	bare, _, _ := strings.Cut(command, "  # ")
+	return bare
 }
 
 func podNames(pods []*corev1.Pod) []diagnosis.PodName {

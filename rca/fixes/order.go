@@ -93,6 +93,7 @@ func (f *candidate) order(g *candidate, judged bool) int {
 		stranding,
 		f.cost.Compare(g.cost),
 		cmp.Compare(f.less, g.less),
+		cmp.Compare(f.cut, g.cut),
 		view.Rank(!f.endless())-view.Rank(!g.endless()),
 		len(f.fix.Cost.Nodes)-len(g.fix.Cost.Nodes),
 		f.fix.Cost.Minutes-g.fix.Cost.Minutes,

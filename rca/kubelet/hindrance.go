@@ -33,7 +33,7 @@ func Hindered(w *view.Cluster, unprepared []*corev1.Pod) *Hindrance {
 	}
 	p := unprepared[0]
 	for _, look := range []func(*view.Cluster, *corev1.Pod, string) *Hindrance{notReserved, heldByDriver, unseenByDriver, helperAway, pluginAway} {
-		if h := look(w, p, unpreparedSays(p)); h != nil {
+		if h := look(w, p, UnpreparedSays(p)); h != nil {
 			return h
 		}
 	}

@@ -71,6 +71,9 @@ func (s stopped) elsewhere(volume string) *Stop {
 		stop.Evidence = append(stop.Evidence, diagnosis.Fact(view.PodRef(p), "uses PersistentVolumeClaim "+claim.Name+" on "+on, diagnosis.That("spec.nodeName", "", diagnosis.Is, on), diagnosis.That("spec.volumes", "", diagnosis.Contains, claim.Name)))
 	}
 	stop.Evidence = append(stop.Evidence, diagnosis.Fact(view.ObjectRef("PersistentVolumeClaim", claim.Namespace, claim.Name), "is of volume "+volume, diagnosis.That("spec.volumeName", "", diagnosis.Is, volume)))
+	if s.downWith(stop, users, what) {
+		return stop
+	}
 	r, _ := incident.Roller(s.pod, s.w.State.Owner)
 	ofSame := func(p *corev1.Pod) bool { of, _ := incident.Roller(p, s.w.State.Owner); return of == r }
 	if r.Kind == "Deployment" && slices.ContainsFunc(users, ofSame) {

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
@@ -54,6 +55,20 @@ func userOn(w *rcatest.World, name, on string, phase corev1.PodPhase, made, hash
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{"pod-template-hash": hash}, OwnerReferences: owners},
 		Spec: corev1.PodSpec{NodeName: on, Volumes: w.Wait.Spec.Volumes}, Status: corev1.PodStatus{Phase: phase}}
 	w.Pods = append(w.Pods, p)
+}
+
+// downAt has a node's kubelet no longer answer, with its pods on their way out or not.
+func downAt(name string, leave bool) func(*rcatest.World) {
+	return func(w *rcatest.World) {
+		w.AddNode(sim.Node{Name: name})
+		n := w.Nodes[len(w.Nodes)-1]
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionUnknown}, {Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		for _, p := range w.Pods {
+			if leave && p.Spec.NodeName == name {
+				p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon}
+			}
+		}
+	}
 }
 
 // csiPlugin is the DaemonSet that registers a driver, and taints node n.
@@ -101,7 +116,7 @@ func TestStopOf(t *testing.T) {
 	once := func(modes ...corev1.PersistentVolumeAccessMode) func(*rcatest.World) {
 		return func(w *rcatest.World) { w.PVCs[len(w.PVCs)-1].Spec.AccessModes = modes }
 	}
-	whoStops := map[string]string{"not in time, and used elsewhere": "old", "used on another": "old", "used by its predecessor": "old", "several use it": "old2 old1 other", "a pod of nobody's": "mine", "by a Job": "run", "its driver is kept off": "elsewhere", "and tolerates others": "elsewhere", "its driver is there": "plugin-x"}
+	whoStops := map[string]string{"not in time, and used elsewhere": "old", "used on another": "old", "down, and it is to stay": "old", "used by its predecessor": "old", "several use it": "old2 old1 other", "a pod of nobody's": "mine", "by a Job": "run", "its driver is kept off": "elsewhere", "and tolerates others": "elsewhere", "its driver is there": "plugin-x"}
 	for name, c := range map[string]struct {
 		reason, says string
 		edit         func(*rcatest.World)
@@ -154,7 +169,9 @@ func TestStopOf(t *testing.T) {
 		"others register here": {incident.FailedMount, away, func(w *rcatest.World) {
 			w.CSINodes = append(w.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "e.example"}}}})
 		}, `VolumeConflict Manual: it has its node, and the plugin of CSI driver d.example, which mounts its volume, is not registered on n | have the node plugin of d.example run on n`, "has no driver d.example"},
-		"devices of claims": {incident.FailedPrepare, "no such GPU", nil, "", ""},
+		"on a node that is down":  {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning), downAt("m", true)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time; m does not answer, so that it cannot end there | once m is surely off, say so by taint node.kubernetes.io/out-of-service: volume pv-1 of PersistentVolumeClaim model is let go of then`, "out-of-service=nodeshutdown:NoExecute"},
+		"down, and it is to stay": {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning), downAt("m", false)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | stop a/old on m, for volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "scale"},
+		"devices of claims":       {incident.FailedPrepare, "no such GPU", nil, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := rcatest.NewWorld()

@@ -23,20 +23,20 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 		return nil
 	}
 	first := unprepared[0]
-	f := &view.Finding{Certainty: diagnosis.Proven, Says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Told(unpreparedBy(unpreparedSays(first)), 160)}
+	f := &view.Finding{Certainty: diagnosis.Proven, Says: "the kubelet of " + first.Spec.NodeName + " could not prepare its devices: " + view.Told(unpreparedBy(UnpreparedSays(first)), 160)}
 	if version := Unserved(w, unprepared); version != "" {
-		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Told(unpreparedBy(unpreparedSays(first)), 160))
+		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Told(unpreparedBy(UnpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
 	}
 	if h := Hindered(w, unprepared); h != nil && len(f.Evidence) == 0 {
-		f.Says = fmt.Sprintf("the kubelet of %s could not prepare its devices: %s; it said: %s", first.Spec.NodeName, h.Says, view.Told(unpreparedBy(unpreparedSays(first)), 160))
+		f.Says = fmt.Sprintf("the kubelet of %s could not prepare its devices: %s; it said: %s", first.Spec.NodeName, h.Says, view.Told(unpreparedBy(UnpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, h.Evidence...)
 	}
 	for _, p := range unprepared {
 		at := view.ObjectRef("Pod", p.Namespace, p.Name)
 		f.Evidence = append(f.Evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
 			diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(corev1.PodPending))),
-			diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, unpreparedSays(p)), diagnosis.Says(unpreparedSays(p))))
+			diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, UnpreparedSays(p)), diagnosis.Says(UnpreparedSays(p))))
 		for _, claim := range ClaimsOf(p) {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", using(w, p, claim)))
 		}
@@ -60,7 +60,7 @@ func Unprepared(unstarted []*corev1.Pod) []*corev1.Pod {
 // claim that is missing is "not found". A kubelet older than the server asks for a beta
 // that is off there. Empty for another failure, or where a claim is not there, or the node.
 func Unserved(w *view.Cluster, unprepared []*corev1.Pod) string {
-	if len(unprepared) == 0 || !strings.Contains(unpreparedSays(unprepared[0]), "the server could not find the requested resource") {
+	if len(unprepared) == 0 || !strings.Contains(UnpreparedSays(unprepared[0]), "the server could not find the requested resource") {
 		return ""
 	}
 	p := unprepared[0]
@@ -85,8 +85,8 @@ func unpreparedBy(says string) string {
 	return says
 }
 
-// unpreparedSays is what the kubelet's event says of the pod.
-func unpreparedSays(p *corev1.Pod) string {
+// UnpreparedSays is what the kubelet's event says of the pod.
+func UnpreparedSays(p *corev1.Pod) string {
 	_, says := incident.Hindrance(p)
 	return strings.Join(strings.Fields(says), " ")
 }

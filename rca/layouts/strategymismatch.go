@@ -32,6 +32,9 @@ func StrategyMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	fact := func() []diagnosis.Evidence {
 		return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, advertises %s", view.LabelMIGStrategy, strategy, n.Advertised()), append(n.Labelled(view.LabelMIGStrategy), n.Advertises()...)...)}
 	}
+	if _, ok := s.MIG(); ok && MixesUnderSingle(n) {
+		return view.Found(diagnosis.Proven, "strategy single meets mixed layouts, so nothing is offered, and would name no profile", append(fact(), diagnosis.Fact(n.Ref(), "label nvidia.com/gpu.product="+n.Labels["nvidia.com/gpu.product"], n.Labelled("nvidia.com/gpu.product")...))...)
+	}
 	if _, ok := s.MIG(); ok && strategy == "single" && s.Allocatable == 0 {
 		return view.Found(diagnosis.Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()...)
 	}

@@ -39,6 +39,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 			return []edit.Change{*agent, ch}
 		}
 	}
+	if off := sayMIGIsOff(c, by, look, logs); w.OfMIGStrategy() && off != nil {
+		return []edit.Change{*off}
+	}
 	switch {
 	case w.OfTimeout():
 		out = []edit.Change{submitAgain(c, by), askLess(c, "ask for less, or for fewer members of the gang")}

@@ -95,6 +95,13 @@ func (w Word) OfMemory() bool {
 	return strings.Contains(w.message, "GPU memory") || strings.Contains(w.message, "gpu memory count on the node was not synced")
 }
 
+// OfMIGStrategy says whether it is that a node whose label nvidia.com/mig.strategy is mixed takes no pod without a MIG
+// profile (KAI's NodeInfo.PredicateByNodeResourcesType). KAI takes a node for one with MIG by its label
+// node-role.kubernetes.io/mig-enabled, and without that by its nvidia.com/mig-* keys: up to 0.12 those at 0 did, too.
+func (w Word) OfMIGStrategy() bool {
+	return strings.Contains(w.message, "non MIG jobs cant run on a node with MigStrategy='mixed'")
+}
+
 // OfGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
 // gang unschedulable: pod group is not ready, …" and KAI's "Job is not ready for
 // scheduling. Waiting for 2 pods, …".

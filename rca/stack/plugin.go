@@ -62,7 +62,8 @@ func (l *pluginLink) unready() *Finding {
 	if kind, name := absent(l.Words); name != "" {
 		return l.withoutVolume(kind, name)
 	}
-	if f := l.config().sharing(); f != nil && l.Loops {
+	few := l.Loops && fewerThanTwo(l.config().entry) != "" // then it does not come to what it shares by
+	if f := l.config().sharing(); f != nil && l.Loops && !few {
 		return f
 	}
 	f := l.finding(Plugin, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin fails at "+l.Text())
@@ -73,6 +74,9 @@ func (l *pluginLink) unready() *Finding {
 		f.Says, f.Certainty = "has GPUs and offers none: its device plugin's pod is not ready: "+l.Text(), l.s.aged()
 	}
 	f.Mends = []Mend{l.mend()}
+	if few {
+		l.config().tooFewShares(f)
+	}
 	return f
 }
 

@@ -67,6 +67,50 @@ func (c *pluginConfig) withoutMPS() *Finding {
 	return f
 }
 
+// tooFewShares: the plugin ends on a configuration that has it offer a GPU fewer times than twice, which it takes for no
+// sharing at all (k8s-device-plugin api/config/v1/replicas.go: "number of replicas must be >= 2"); so does GPU feature
+// discovery, which reads the same.
+func (c *pluginConfig) tooFewShares(f *Finding) {
+	at := fewerThanTwo(c.entry)
+	entry := c.from.Namespace + "/" + c.from.Name
+	what := "ConfigMap " + entry
+	if name := c.n.Labels[pluginConfigLabel]; name != "" {
+		what = "entry " + name + " of " + what
+	}
+	f.Says += "; " + what + " shares " + at + " fewer than twice, which it does not take"
+	f.Certainty = diagnosis.Likely // that it ends on this, only its log says
+	f.Evidence = append(f.Evidence, diagnosis.Fact(c.ref(), "shares "+at+" fewer than twice", diagnosis.That("data", "", diagnosis.Contains, "replicas: ")))
+	m := &f.Mends[0]
+	m.Title = fmt.Sprintf("have %s share %s twice or more, or not at all", what, at)
+	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s edit configmap %s  # replicas: 2 or more, or no sharing", c.from.Namespace, c.from.Name),
+		fmt.Sprintf("kubectl -n %s delete pod %s  # it reads that when it starts", c.pod.Namespace, c.pod.Name)}, m.Commands...)
+}
+
+// fewerThanTwo is the resource that an entry of the plugin's configuration shares fewer than two times; empty for none.
+func fewerThanTwo(entry string) string {
+	type shares struct {
+		Resources []struct {
+			Name     string `json:"name"`
+			Replicas *int   `json:"replicas"`
+		} `json:"resources"`
+	}
+	var c struct {
+		Sharing struct {
+			MPS         shares `json:"mps"`
+			TimeSlicing shares `json:"timeSlicing"`
+		} `json:"sharing"`
+	}
+	if strings.TrimSpace(entry) == "" || yaml.Unmarshal([]byte(entry), &c) != nil {
+		return ""
+	}
+	for _, r := range slices.Concat(c.Sharing.MPS.Resources, c.Sharing.TimeSlicing.Resources) {
+		if r.Replicas != nil && *r.Replicas < 2 {
+			return r.Name
+		}
+	}
+	return ""
+}
+
 // byMPS says whether an entry of the device plugin's configuration shares GPUs by MPS
 // (k8s-device-plugin api/config/v1).
 func byMPS(entry string) bool {

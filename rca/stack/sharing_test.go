@@ -100,3 +100,19 @@ func TestHowSureItIsThatAContainerGetsNoGPU(t *testing.T) {
 		}
 	}
 }
+
+// The plugin takes no fewer than two of a device, by whatever it is shared.
+func TestWhatSharesFewerThanTwice(t *testing.T) {
+	for entry, want := range map[string]string{
+		"":  "",
+		"[": "",
+		"sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 1}]}}":                                        "nvidia.com/gpu",
+		"sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}":                                        "",
+		"sharing: {timeSlicing: {resources: [{name: a, replicas: 2}, {name: nvidia.com/mig-1g.5gb, replicas: 0}]}}": "nvidia.com/mig-1g.5gb",
+		"sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu}]}}":                                             "",
+	} {
+		if got := fewerThanTwo(entry); got != want {
+			t.Errorf("%s: %q, want %q", entry, got, want)
+		}
+	}
+}

@@ -193,6 +193,11 @@ func (a *Company) UnmetTerms(n *view.Node) (unmet, broken []int, texts []string)
 	return unmet, broken, texts
 }
 
+// HasToBeNear says whether a term of the pod's own wants it near another.
+func (a *Company) HasToBeNear(other *corev1.Pod) bool {
+	return slices.ContainsFunc(a.termsOf(TogetherWith(a.Pod)), func(t podTerm) bool { return t.about(a.Pod, other) })
+}
+
 // first says whether the pod wants to be near such as itself alone, and none of them is placed: the
 // first is let onto any node that has the labels (interpodaffinity/filtering.go,
 // satisfyPodAffinity).

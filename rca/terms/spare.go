@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -54,9 +53,7 @@ func SpareFor(w *view.Cluster, p *corev1.PersistentVolumeClaim) *Spare {
 
 // byHand says that nobody makes a volume for the claim by its class.
 func byHand(w *view.Cluster, p *corev1.PersistentVolumeClaim) bool {
-	return Unbound(w, p) != "" || slices.ContainsFunc(w.State.StorageClasses, func(c *storagev1.StorageClass) bool {
-		return c.Name == ClassOf(p) && c.Provisioner == noProvisioner
-	})
+	return Unbound(w, p) != "" || ByPeople(w, p)
 }
 
 // ClassOf is the StorageClass that a claim names; empty for none.

@@ -33,7 +33,7 @@ func Missing(w *view.Cluster, pod *corev1.Pod) string {
 }
 
 // Unbound is why nobody makes a volume for a claim, as far as objects say it: its StorageClass
-// does not exist, or it names none and none is the default. Empty where somebody could, or where
+// does not exist, or makes none and none is free, or it names none and none is the default. Empty where somebody could, or where
 // classes were not read.
 func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
 	classes := w.State.StorageClasses
@@ -47,8 +47,23 @@ func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
 		return "it names no StorageClass, and none is the default"
 	case !slices.ContainsFunc(classes, func(c *storagev1.StorageClass) bool { return c.Name == *name }):
 		return "its StorageClass " + *name + " does not exist"
+	case !ByPeople(w, p) || slices.ContainsFunc(w.State.PVs, func(v *corev1.PersistentVolume) bool {
+		return v.Spec.StorageClassName == *name && v.Spec.ClaimRef == nil && v.DeletionTimestamp == nil
+	}):
+		return ""
 	}
-	return ""
+	none := "its StorageClass " + ClassOf(p) + " makes none (" + noProvisioner + ")"
+	if w.State.Unread["PersistentVolume"] == "" {
+		none += ", and no PersistentVolume of it is free"
+	}
+	return none
+}
+
+// ByPeople says whether the volumes of the class that a claim names are made by people.
+func ByPeople(w *view.Cluster, p *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(w.State.StorageClasses, func(c *storagev1.StorageClass) bool {
+		return c.Name == ClassOf(p) && c.Provisioner == noProvisioner
+	})
 }
 
 // migrated are the CSI drivers that make the volumes of provisioners that were Kubernetes' own (csi-translation-lib).

@@ -25,6 +25,13 @@ func claim(w *rcatest.World, name, volume, zone string) *corev1.PersistentVolume
 	return p
 }
 
+// byPeople has a claim be of a class whose volumes people make.
+func byPeople(w *rcatest.World, p *corev1.PersistentVolumeClaim) {
+	class := "local"
+	p.Spec.StorageClassName = &class
+	w.StorageClasses = append(w.StorageClasses, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: noProvisioner})
+}
+
 // Why a claim has no volume is told where objects, or who binds volumes, say it; two volumes that
 // no node can have together are told before what the plugins say of a node.
 func TestWhyAVolumeIsNotThere(t *testing.T) {
@@ -37,13 +44,26 @@ func TestWhyAVolumeIsNotThere(t *testing.T) {
 		fill func(*rcatest.World)
 		want string
 	}{
-		"no class at all":        {func(w *rcatest.World) { claim(w, "data", "", "") }, none},
-		"none is the default":    {func(w *rcatest.World) { class(w, "slow", "false"); claim(w, "data", "", "") }, none},
-		"one is the default":     {func(w *rcatest.World) { class(w, "slow", "true"); claim(w, "data", "", "") }, plain},
-		"it wants none":          {func(w *rcatest.World) { class(w, "slow", "true"); named(claim(w, "data", "", ""), "") }, none},
-		"its class is there":     {func(w *rcatest.World) { class(w, "fast", "false"); named(claim(w, "data", "", ""), "fast") }, plain},
-		"its class is not there": {func(w *rcatest.World) { named(claim(w, "data", "", ""), "fast") }, "PersistentVolumeClaim data has no volume: its StorageClass fast does not exist"},
-		"classes were not read":  {func(w *rcatest.World) { claim(w, "data", "", ""); w.Unread["StorageClass"] = "forbidden" }, plain},
+		"no class at all":         {func(w *rcatest.World) { claim(w, "data", "", "") }, none},
+		"none is the default":     {func(w *rcatest.World) { class(w, "slow", "false"); claim(w, "data", "", "") }, none},
+		"one is the default":      {func(w *rcatest.World) { class(w, "slow", "true"); claim(w, "data", "", "") }, plain},
+		"it wants none":           {func(w *rcatest.World) { class(w, "slow", "true"); named(claim(w, "data", "", ""), "") }, none},
+		"its class is there":      {func(w *rcatest.World) { class(w, "fast", "false"); named(claim(w, "data", "", ""), "fast") }, plain},
+		"its class is not there":  {func(w *rcatest.World) { named(claim(w, "data", "", ""), "fast") }, "PersistentVolumeClaim data has no volume: its StorageClass fast does not exist"},
+		"people make its volumes": {func(w *rcatest.World) { byPeople(w, claim(w, "data", "", "")) }, "PersistentVolumeClaim data has no volume: its StorageClass local makes none (kubernetes.io/no-provisioner), and no PersistentVolume of it is free"},
+		"and nobody read those": {func(w *rcatest.World) {
+			byPeople(w, claim(w, "data", "", ""))
+			w.Unread["PersistentVolume"] = "forbidden"
+		}, "PersistentVolumeClaim data has no volume: its StorageClass local makes none (kubernetes.io/no-provisioner)"},
+		"and one is taken": {func(w *rcatest.World) {
+			byPeople(w, claim(w, "data", "", ""))
+			w.PVs = append(w.PVs, &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{StorageClassName: "local", ClaimRef: &corev1.ObjectReference{Name: "x"}}})
+		}, "PersistentVolumeClaim data has no volume: its StorageClass local makes none (kubernetes.io/no-provisioner), and no PersistentVolume of it is free"},
+		"and one is free": {func(w *rcatest.World) {
+			byPeople(w, claim(w, "data", "", ""))
+			w.PVs = append(w.PVs, &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{StorageClassName: "local"}})
+		}, plain},
+		"classes were not read": {func(w *rcatest.World) { claim(w, "data", "", ""); w.Unread["StorageClass"] = "forbidden" }, plain},
 		"its provisioner says it": {func(w *rcatest.World) {
 			class(w, "fast", "false")
 			named(claim(w, "data", "", ""), "fast")

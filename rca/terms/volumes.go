@@ -116,6 +116,9 @@ func (f *volumeFacts) missing(c *Volumes, claim string) {
 // unbound tells why a claim has no volume, where anything says that.
 func (f *volumeFacts) unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) {
 	why := Unbound(w, p)
+	if ByPeople(w, p) && why != "" {
+		f.evidence = append(f.evidence, diagnosis.Fact("StorageClass/"+ClassOf(p), "makes no volumes: its provisioner is "+noProvisioner, diagnosis.That("provisioner", "", diagnosis.Is, noProvisioner)))
+	}
 	if s := SpareFor(w, p); s != nil {
 		why, f.evidence = s.Says(), append(f.evidence, s.evidence())
 	}
