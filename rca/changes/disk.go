@@ -54,7 +54,7 @@ func largerMachines(c *Bench, n *view.Node) []edit.Change {
 func largerDisk(c *Bench, n *view.Node, pool string, class [2]string, counts string) edit.Change {
 	asked, has := c.Wants[corev1.ResourceEphemeralStorage], n.Status.Allocatable[corev1.ResourceEphemeralStorage]
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.HostResourcesShort, Manual: true, Risk: diagnosis.MediumRisk, StopsUnknown: true, Minutes: 10,
-		Title:      fmt.Sprintf("have %s %s give machines of NodePool %s a larger disk: Karpenter counts %s on %s, which has %s, and %s is asked", class[0], class[1], pool, counts, n.Name, has.String(), asked.String()),
+		Title:      fmt.Sprintf("have %s %s give machines of NodePool %s a larger disk: Karpenter counts %s on %s, which has %s, and %s is asked", class[0], class[1], pool, counts, n.Name, fmt.Sprintf("%dMi", has.Value()>>20), asked.String()),
 		Untestable: "a machine with another disk is not there yet"}
 	ch.Commands = []string{fmt.Sprintf("kubectl edit %s %s  # spec.blockDeviceMappings: a volumeSize larger by what images take; or instanceStorePolicy: RAID0, where the machines have disks of their own", strings.ToLower(class[0]), class[1]),
 		"kubectl get nodeclaims -l karpenter.sh/nodepool=" + pool + "  # machines that there are Karpenter replaces one by one (drift)"}

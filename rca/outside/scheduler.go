@@ -15,7 +15,7 @@ import (
 // default one speaks, that one takes the pod.
 func StartScheduler(c *edit.Workload) []edit.Change {
 	if c.NotGivenToHAMi() {
-		return GiveToHAMi(c, diagnosis.SchedulerMissing)
+		return c.GiveToHAMi(diagnosis.SchedulerMissing)
 	}
 	if down := queues.Down(c.Queue); down != nil {
 		return []edit.Change{startAgain(c, down)}

@@ -14,7 +14,6 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/mend"
-	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -44,7 +43,7 @@ func Again(c *edit.Workload) []edit.Change {
 	case kubelet.Trial:
 		return append(out, leaveOutTrial(c, t))
 	case kubelet.NotByHAMi:
-		return append(out, outside.GiveToHAMi(c, id)...)
+		return append(out, c.GiveToHAMi(id)...)
 	case kubelet.OverheadLeftOut: // it would be placed there, and refused, again
 		if ch, ok := askBesideOverhead(c, t); ok {
 			return append(out, ch)
