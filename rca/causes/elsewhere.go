@@ -106,7 +106,7 @@ func (c *Case) BeyondNodes() bool {
 		return true
 	}
 	w, ok := c.Queue.Refused()
-	return ok && c.IsOwn(diagnosis.SchedulerRefused) && (!w.OfRoom() || c.Queue.Assumed() != nil || c.Queue.HasRoom())
+	return ok && c.IsOwn(diagnosis.SchedulerRefused) && (!w.OfRoom() || c.Queue.Assumed() != nil || queues.HasRoom(c.Queue))
 }
 
 // Quote adds to the first cause what others have said.

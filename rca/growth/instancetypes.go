@@ -41,14 +41,14 @@ func (c *Case) byHugePages(g *Growth, o *scaling.Outlook, lacks []scaling.Reason
 		return false
 	}
 	name := view.SortedNames(c.Wants)[at]
-	g.Lacks, g.Pools = string(name), c.meantFrom(poolsNamed(o, poolNames(lacks)))
+	g.Lacks, g.Pools = string(name), meantFrom(c.Pod, poolsNamed(o, poolNames(lacks)))
 	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("Karpenter knows no machine with %s: the kernel of a machine sets them aside, and no instance type speaks of them", name), evidence, c.askedOf(g.Lacks))
 	return true
 }
 
 // meantFrom are those of the pools whose machines let the pod on; where some keep others away by a taint that it tolerates, those alone.
-func (c *Case) meantFrom(pools []scaling.Pool) []scaling.Pool {
-	pools = slices.DeleteFunc(pools, func(p scaling.Pool) bool { return !p.Takes(c.Pod) })
+func meantFrom(pod *corev1.Pod, pools []scaling.Pool) []scaling.Pool {
+	pools = slices.DeleteFunc(pools, func(p scaling.Pool) bool { return !p.Takes(pod) })
 	tainted := func(p scaling.Pool) bool {
 		return slices.ContainsFunc(p.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
 	}

@@ -46,7 +46,7 @@ func (c *Case) byKarpenter(g *Growth) {
 	})
 	o := c.Cluster.Outlook()
 	if n.newest == nil && failed == nil && len(o.Pools)+len(o.Claims) == 0 {
-		c.byNoPool(g)
+		noPool(c, g)
 		return
 	}
 	g.Karpenter = true

@@ -12,9 +12,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// byNoPool tells of a Karpenter that runs and has no NodePool: it makes machines for nobody, and tells no pod so
+// noPool tells of a Karpenter that runs and has no NodePool: it makes machines for nobody, and tells no pod so
 // (pkg/controllers/provisioning/provisioner.go, ErrNodePoolsNotFound). One of before v0.32 has none by that name.
-func (c *Case) byNoPool(g *Growth) {
+func noPool(c *Case, g *Growth) {
 	st := c.Cluster.State
 	if !c.stopped() || st.Unread["NodePool"] != "" || st.Unread["Pod"] != "" {
 		return

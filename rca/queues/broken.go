@@ -171,7 +171,7 @@ func stoppedQueue(o *unstructured.Unstructured, resource, kind string) *Broken {
 
 // volcanoBroken looks at the Queue of the pod's PodGroup, and at those above it.
 func (c *Case) volcanoBroken() *Broken {
-	q := cmp.Or(c.volcanoClosed(), c.volcanoOverdrawn())
+	q := cmp.Or(c.volcanoClosed(), tree{c}.broken())
 	if q != nil {
 		q.Evidence = append(q.Evidence, c.stands()...)
 	}

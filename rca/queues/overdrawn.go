@@ -32,14 +32,17 @@ func (o *Overdrawn) less() string {
 
 const allNodes = "all nodes"
 
+// tree is a case whose queues stand above each other.
+type tree struct{ *Case }
+
 // root is the queue above all others; what it may hold is what all nodes have (plugins/capacity).
 const root = "root"
 
-// volcanoOverdrawn finds the queue that may hold more than what is above it. Where queues stand above each other, Volcano's
+// broken finds the queue that may hold more than what is above it. Where queues stand above each other, Volcano's
 // scheduler held such a tree for broken and took nobody's work, and said so in its log alone (plugins/capacity,
 // checkHierarchicalQueue; volcano issues 4684 and 4819): the loss of one GPU was enough. Later versions go on with what is
 // there. So it is told of a group that is Pending, and of which no word says that its queue is full.
-func (c *Case) volcanoOverdrawn() *Broken {
+func (c tree) broken() *Broken {
 	o := c.group()
 	w, told := c.Refused()
 	if o == nil || nestedText(o, "status", "phase") != "Pending" || !told || w.OfQueue() || c.Cluster.State.Unread["Node"] != "" || !c.tiered() {
@@ -57,7 +60,7 @@ func (c *Case) volcanoOverdrawn() *Broken {
 }
 
 // tiered says whether queues stand above each other: a parent other than the root has no meaning without.
-func (c *Case) tiered() bool {
+func (c tree) tiered() bool {
 	return c.SchedulerName() == "volcano" && c.Cluster.State.Unread["Queue.scheduling.volcano.sh"] == "" && slices.ContainsFunc(c.Cluster.State.Queues.Volcano, func(q *unstructured.Unstructured) bool {
 		parent := nestedText(q, "spec", "parent")
 		return parent != "" && parent != root
@@ -70,7 +73,7 @@ func byName(all []*unstructured.Unstructured) []*unstructured.Unstructured {
 
 // overdrawn holds a queue's capability to that of the queue above it, or to what all nodes have; a resource that the
 // queue above does not name it has from further up.
-func (c *Case) overdrawn(q *unstructured.Unstructured) *Overdrawn {
+func (c tree) overdrawn(q *unstructured.Unstructured) *Overdrawn {
 	if q.GetName() == root {
 		return nil
 	}
@@ -98,7 +101,7 @@ func (c *Case) overdrawn(q *unstructured.Unstructured) *Overdrawn {
 }
 
 // onAllNodes is how much of a resource nodes offer; of is empty where none does: then it is no question of how much.
-func (c *Case) onAllNodes(r corev1.ResourceName) (has resource.Quantity, of, short string) {
+func (c tree) onAllNodes(r corev1.ResourceName) (has resource.Quantity, of, short string) {
 	for _, n := range c.Cluster.SortedNodes() {
 		offers, capacity := n.Status.Allocatable[r], n.Status.Capacity[r]
 		if has.Add(offers); short == "" && strings.Contains(string(r), "/") && offers.Cmp(capacity) < 0 {
@@ -112,7 +115,7 @@ func (c *Case) onAllNodes(r corev1.ResourceName) (has resource.Quantity, of, sho
 }
 
 // has is the evidence of what is above the queue.
-func (c *Case) has(o *Overdrawn) []diagnosis.Evidence {
+func (c tree) has(o *Overdrawn) []diagnosis.Evidence {
 	if name, ok := strings.CutPrefix(o.Of, "Queue "); ok {
 		return []diagnosis.Evidence{diagnosis.Fact("Queue/"+name, fmt.Sprintf("spec.capability: %s %s", o.Resource, o.Has.String()), diagnosis.That("spec.capability", string(o.Resource), diagnosis.Is, o.Has.String()))}
 	}

@@ -53,7 +53,7 @@ func TestQueuesThatHoldMoreThanThereIs(t *testing.T) {
 				}
 			})
 			got, short := "", ""
-			if q := c.volcanoOverdrawn(); q != nil {
+			if q := tree{c}.broken(); q != nil {
 				got, short = fmt.Sprintf("%s: %s", q.Certainty, q.Says), q.Over.Short
 			}
 			if got != tc.want || short != tc.short {
@@ -85,12 +85,12 @@ func TestRoomForOneAlone(t *testing.T) {
 			w.Wait.Spec.SchedulerName = "volcano"
 			w.Wait.Annotations = map[string]string{"scheduling.k8s.io/group-name": "train"}
 		})
-		if c.Fits = tc.fits; c.HasRoom() != tc.want {
+		if c.Fits = tc.fits; HasRoom(c) != tc.want {
 			t.Errorf("%s: %v", name, !tc.want)
 		}
 	}
 	c := open(t, func(*rcatest.World) {})
-	if c.Fits = true; !c.HasRoom() {
+	if c.Fits = true; !HasRoom(c) {
 		t.Error("of a pod without a group")
 	}
 }

@@ -138,7 +138,7 @@ func (w Word) OfRoom() bool {
 
 // HasRoom says whether the default scheduler's filters take the pod as nodes are, and none has to begin with it: that its own
 // scheduler refuses it is then no lack of room which anybody who ends, or leaves, would mend for certain.
-func (c *Case) HasRoom() bool {
+func HasRoom(c *Case) bool {
 	if !c.Fits {
 		return false
 	}

@@ -286,7 +286,7 @@ func TestTheNodesOfARefusedPodAreExplained(t *testing.T) {
 		causes = append(causes, c.ID)
 	}
 	blockers := []diagnosis.NodeBlockers{{Name: "gpu-1", Blockers: []diagnosis.Blocker{{Plugin: "NodeResourcesFit", Reason: "Insufficient nvidia.com/gpu", Cause: diagnosis.GPUsInUse}}}}
-	if !slices.Equal(causes, []diagnosis.CauseID{diagnosis.GPUsInUse, diagnosis.QuotaExceeded}) || !reflect.DeepEqual(d.Nodes, blockers) {
+	if !slices.Equal(causes, []diagnosis.CauseID{diagnosis.QuotaExceeded, diagnosis.GPUsInUse}) || !reflect.DeepEqual(d.Nodes, blockers) {
 		t.Errorf("causes %v, nodes %+v", causes, d.Nodes)
 	}
 	want := map[string]diagnosis.Verdict{"[RaiseQuota EvictPods]": diagnosis.Schedules, "[RaiseQuota Wait]": diagnosis.Waits, "[Wait Wait]": diagnosis.Waits}
