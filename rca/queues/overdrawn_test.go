@@ -53,7 +53,7 @@ func TestQueuesThatHoldMoreThanThereIs(t *testing.T) {
 				}
 			})
 			got, short := "", ""
-			if q := tree{c}.broken(); q != nil {
+			if q := (tree{c}).broken(); q != nil {
 				got, short = fmt.Sprintf("%s: %s", q.Certainty, q.Says), q.Over.Short
 			}
 			if got != tc.want || short != tc.short {
