@@ -30,7 +30,7 @@ func (c *Case) MisnamedResource() *Misnamed {
 	var first corev1.ResourceName
 	others := 0
 	for _, name := range view.SortedNames(c.Wants) {
-		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || stack.Maker(name) != "" || anyHas(c, name) {
+		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || anyHas(c, name) || c.madeSomewhere(name) {
 			continue
 		}
 		if others++; others == 1 {
@@ -56,6 +56,14 @@ func anyHas(c *Case, name corev1.ResourceName) bool {
 	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
 		_, has := n.Status.Capacity[name]
 		return has
+	})
+}
+
+// madeSomewhere says whether a node has, or may have, a GPU of the maker of a resource: why it offers none is
+// told of the node.
+func (c *Case) madeSomewhere(name corev1.ResourceName) bool {
+	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
+		return stack.OtherName(n, name) != "" || stack.Of(c.Cluster).OfMaker(n, name) != nil
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 )
 
 // unsettled is for what the catalogue has no cause for, and of which yet something is known: a
@@ -29,6 +30,9 @@ func (c *Bench) unsettled() []edit.Change {
 	case m.Near == "" && causes.AnnouncerOf(c.Case, m.Resource) != nil:
 		return []edit.Change{lookAtAnnouncer(c, causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
 	case m.Near == "":
+		if install := mend.InstallMaker(c.Workload, m.Resource); install != nil {
+			return []edit.Change{*install}
+		}
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have nodes offer %s, by the device plugin that announces it, or the pod ask for what they offer", m.Resource), "what would announce it is in no object",
 			"kubectl get nodes -o custom-columns=NAME:.metadata.name,OFFERS:.status.allocatable",
 			fmt.Sprintf("kubectl get daemonsets -A  # the device plugin of %s: is it there, and has it a pod on the nodes that are to offer it?", m.Resource),

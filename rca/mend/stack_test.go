@@ -244,7 +244,7 @@ func TestANodeIsWaitedFor(t *testing.T) {
 	}{
 		"who opens it crashes": {[]corev1.Taint{taint("node.cloudprovider.kubernetes.io/uninitialized")}, "by hand, none risk: see why kube-system/cloud-controller-manager does not work: it takes taint node.cloudprovider.kubernetes.io/uninitialized off", "n has lost taint node.cloudprovider.kubernetes.io/uninitialized", 3, 0},
 		"not ready":            {[]corev1.Taint{taint(corev1.TaintNodeNotReady), taint("team")}, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 1},
-		"a state":              {[]corev1.Taint{taint(corev1.TaintNodeDiskPressure)}, "by hand, none risk: wait until n has disk space again", "n has disk space again", 1, 0},
+		"a state":              {[]corev1.Taint{taint(corev1.TaintNodeDiskPressure)}, "by hand, none risk: wait until n has disk space again", "n has disk space again", 3, 0},
 		"its agent is kept":    {[]corev1.Taint{taint(cilium), taint("team")}, "by hand, none risk: have DaemonSet/kube-system/cilium tolerate team:NoSchedule: its pod opens n", "n has lost taint " + cilium, 2, 1},
 		"nothing":              {nil, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 0},
 	} {

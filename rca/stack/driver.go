@@ -77,6 +77,10 @@ func (l *driverLink) broken() *Finding {
 		l.behindNetworkDriver(f)
 		return f
 	}
+	if onTalos(l.n) {
+		l.ofImage(f)
+		return f
+	}
 	l.forAnotherKernel(f)
 	return f
 }

@@ -23,6 +23,7 @@ const (
 	pausedForNew  = "paused-for-driver-upgrade"
 	pausedForMIG  = view.Paused
 	otherWorkload = "vm-"
+	ofContainers  = "container"
 )
 
 // labelled is the link that the GPU Operator's labels are: nil where the node carries the one

@@ -135,12 +135,18 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 	}
 	m := l.s.configure(n)
 	m.Steps = append([]string{"see on the machine that nvidia-smi works: without a driver no runtime helps"}, m.Steps...)
+	if l.State != "" {
+		m.Steps = append([]string{"see what it says: where it loads NVML, or does not know the platform, no runtime is what it lacks"}, m.Steps...)
+	}
 	if l.s.runtimes["nvidia"] {
 		m.Title = "run the device plugin by RuntimeClass nvidia"
 		m.Risk = diagnosis.LowRisk
 		m.Commands = []string{fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"runtimeClassName":"nvidia"}}}}'`, pod.Namespace, name), fmt.Sprintf("kubectl -n %s rollout status daemonset %s", pod.Namespace, name)}
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s", pod.Namespace, name))
+	}
+	if l.State != "" {
+		m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --previous --tail=30", pod.Namespace, pod.Name)}, m.Commands...)
 	}
 	f.Mends = []Mend{m}
 	return f
@@ -164,6 +170,9 @@ func (l *pluginLink) registration() *Finding {
 				return f
 			}
 		}
+	}
+	if f := l.unheard(); f != nil {
+		return f
 	}
 	if f := l.config().sharing(); f != nil {
 		return f
