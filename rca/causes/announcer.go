@@ -42,7 +42,7 @@ func AnnouncerOf(c *Case, name corev1.ResourceName) *Announcer {
 			a, least = &Announcer{Set: d}, at
 		}
 	}
-	if sets := stack.Of(c.Cluster).PluginSets(name); a == nil && len(sets) > 0 {
+	if sets := stack.PluginSets(c.Cluster, name); a == nil && len(sets) > 0 {
 		a = &Announcer{Set: sets[0].DaemonSet}
 	}
 	if a == nil {

@@ -83,9 +83,9 @@ func (m *maker) sign(n *view.Node) string {
 
 // PluginSets are the DaemonSets that are the device plugin of a resource's maker; none for a resource of
 // NVIDIA's for containers, or of nobody that is known.
-func (s *Stack) PluginSets(resource corev1.ResourceName) []*parts.Set {
+func PluginSets(w *view.Cluster, resource corev1.ResourceName) []*parts.Set {
 	if m := makerOf(resource); m != nil {
-		return s.kit.Sets(m.plugin)
+		return parts.Of(w).Sets(m.plugin)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		}
 		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says)
 		f.Mends = []Mend{mk.mend(n, l.pod)}
-		if l.State != parts.Failed || l.Told { // else it says itself that it does not run
+		if l.State != parts.Failed || l.Told || mk.sign(n) == "" { // else it says itself that it does not run
 			f.Certainty = diagnosis.Likely
 		}
 		if twin := l.works(resource); twin != nil {

@@ -69,7 +69,7 @@ func forMachines(r corev1.ResourceName) bool {
 // does one or the other (gpu-operator controllers/state_manager.go).
 func (s *Stack) givenToContainers(n *view.Node, resource corev1.ResourceName) *Finding {
 	kind := cmp.Or(n.Labels[workloadKind], s.workload, ofContainers)
-	if s.policy == "" || kind != ofContainers || !managed(n) || len(n.Hardware()) == 0 || !named(resource, n.Labels["nvidia.com/gpu.product"]) || s.announced(resource) {
+	if s.policy == "" || kind != ofContainers || !managed(n) || len(n.Hardware()) == 0 || !named(resource, n.Labels["nvidia.com/gpu.product"]) || everAnnounced(s.w, resource) {
 		return nil
 	}
 	says := "gives its GPUs to containers, and none to virtual machines, which ask " + string(resource) + ": "
@@ -113,9 +113,9 @@ func (s *Stack) toMachines(n *view.Node, resource corev1.ResourceName) Mend {
 	return m
 }
 
-// announced says whether any node has had the resource announced.
-func (s *Stack) announced(resource corev1.ResourceName) bool {
-	return slices.ContainsFunc(s.w.SortedNodes(), func(n *view.Node) bool { _, has := n.Status.Capacity[resource]; return has })
+// everAnnounced says whether any node has had the resource announced.
+func everAnnounced(w *view.Cluster, resource corev1.ResourceName) bool {
+	return slices.ContainsFunc(w.SortedNodes(), func(n *view.Node) bool { _, has := n.Status.Capacity[resource]; return has })
 }
 
 // ofVGPU is the name of a vGPU: that of the card, its memory in GiB and the series.
