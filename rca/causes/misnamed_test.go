@@ -95,6 +95,27 @@ func TestGPUsOfAMakerThatNobodyAnnounces(t *testing.T) {
 	}
 }
 
+// GPUs are asked by a name that is nearly theirs, or was before they had one of their own: a card by its name, and what
+// HAMi counts, are no such names.
+func TestNamesThatAreNearlyThoseOfGPUs(t *testing.T) {
+	for asked, near := range map[corev1.ResourceName]corev1.ResourceName{
+		"alpha.kubernetes.io/nvidia-gpu": "nvidia.com/gpu",
+		"alpha.kubernetes.io/other":      "",
+		"nvidia.com/gpus":                "nvidia.com/gpu",
+		"nvidia.com/GA102GL_A10":         "-",
+		"nvidia.com/gpumem":              "-",
+		"nvidia.com/mig-1g.5gb":          "-",
+	} {
+		w := newWorld()
+		w.gpuNode(l4("n1", 1))
+		w.pod("w", "", string(asked), 1)
+		got := w.open(t).MisnamedResource()
+		if (got == nil) != (near == "-") || got != nil && got.Near != near {
+			t.Errorf("%s: %+v, want %q", asked, got, near)
+		}
+	}
+}
+
 // A headline says of a selector that it matches nothing only where it does.
 func TestSelectorsInAHeadline(t *testing.T) {
 	for label, want := range map[string]string{"yes": "nodes it selects cannot take it", "no": diagnosis.NodeSelectorMismatch.Words()} {

@@ -83,6 +83,10 @@ func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bo
 			}
 			if m.Offers != nil {
 				ch.Node, ch.Untestable = offering(m.Offers), ""
+			} else if m.Until != "" && after != nil {
+				if node, unknown := after(false); unknown == "" {
+					ch.Node, ch.Untestable = node, ""
+				}
 			}
 			out = append(out, ch)
 			continue

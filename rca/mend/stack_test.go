@@ -35,16 +35,18 @@ func TestWhatMendsAFinding(t *testing.T) {
 		want  string
 		node  bool
 	}{
-		"by hand, and known":    {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, known, "by hand, low risk: x until y", true},
-		"by hand, and unknown":  {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, unknown, "by hand, low risk: x (nobody knows, asked false)", false},
-		"a wait, and unknown":   {stack.Mend{Kind: diagnosis.Wait, Title: "x", Until: "y", Risk: diagnosis.NoRisk}, unknown, "by hand, none risk: x (nobody knows, asked true)", false},
-		"unproven by itself":    {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Unproven: "z"}, known, "by hand, low risk: x (z)", false},
-		"an eviction":           {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim}}, known, "by plan, low risk: x until y, stops v", true},
-		"of one who may not":    {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim, other}}, known, "", false},
-		"a reboot":              {stack.Mend{Kind: diagnosis.RebootNode, Title: "x", Until: "y", Risk: diagnosis.HighRisk}, known, "by hand, high risk: x until y, drains h", true},
-		"a machine's new image": {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.MediumRisk, Reboots: true}, known, "by hand, medium risk: x until y, drains h", true},
-		"a restart":             {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Title: "x"}, unknown, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
-		"a restart, unproven":   {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "z"}, unknown, "by hand, low risk: restart the device plugin on n (z) until the device plugin of n has registered its devices again", true},
+		"by hand, and known":     {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, known, "by hand, low risk: x until y", true},
+		"by hand, and unknown":   {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, unknown, "by hand, low risk: x (nobody knows, asked false)", false},
+		"a wait, and unknown":    {stack.Mend{Kind: diagnosis.Wait, Title: "x", Until: "y", Risk: diagnosis.NoRisk}, unknown, "by hand, none risk: x (nobody knows, asked true)", false},
+		"unproven by itself":     {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Unproven: "z"}, known, "by hand, low risk: x (z)", false},
+		"an eviction":            {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim}}, known, "by plan, low risk: x until y, stops v", true},
+		"of one who may not":     {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim, other}}, known, "", false},
+		"a reboot":               {stack.Mend{Kind: diagnosis.RebootNode, Title: "x", Until: "y", Risk: diagnosis.HighRisk}, known, "by hand, high risk: x until y, drains h", true},
+		"a machine's new image":  {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.MediumRisk, Reboots: true}, known, "by hand, medium risk: x until y, drains h", true},
+		"a restart":              {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Title: "x"}, unknown, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
+		"a restart that helps":   {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Until: "y"}, known, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
+		"a restart, and unknown": {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Until: "y"}, unknown, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
+		"a restart, unproven":    {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "z"}, unknown, "by hand, low risk: restart the device plugin on n (z) until the device plugin of n has registered its devices again", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -212,6 +212,9 @@ func (l *driverLink) ofHost() *Finding {
 		if left := podTime - s.since(p.pod.CreationTimestamp.Time); left > 0 && !p.Loops {
 			return nil
 		}
+		if n.TalosDriver() != "" {
+			return p.unvalidated()
+		}
 		why, mend := "nothing loads one there", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())
 		label := n.Labels[deployDriver] // by the operator's driver manager too, where it once saw one on the machine
 		kept := label != "" && label != "true" && len(s.kit.Sets(parts.Driver)) > 0

@@ -50,6 +50,8 @@ func (l *pluginLink) unready() *Finding {
 		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, parts.Toolkit)
 	case strings.Contains(l.Words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
 		return l.outside("cannot load NVML", l.Text())
+	case strings.Contains(l.Words, containerCLI):
+		return l.driverless()
 	case l.State != parts.Failed && !l.Loops:
 		if left := podTime - l.s.since(l.Since); left > 0 {
 			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(l.s.since(pod.CreationTimestamp.Time))+" old")
@@ -172,6 +174,9 @@ func (l *pluginLink) registration() *Finding {
 		}
 	}
 	if f := l.unheard(); f != nil {
+		return f
+	}
+	if f := l.early(); f != nil {
 		return f
 	}
 	if f := l.config().sharing(); f != nil {

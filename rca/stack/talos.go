@@ -45,3 +45,18 @@ func (l *driverLink) others() bool {
 		return !onTalos(n) && slices.ContainsFunc(l.s.kit.Sets(parts.Driver), func(d *parts.Set) bool { return d.Misses(n).None() })
 	})
 }
+
+// unvalidated: a part of the GPU Operator waits in driver-validation on a machine that has its driver in its image: it
+// looks for nvidia-smi where Talos has none (siderolabs/extensions issue 385).
+func (p *part) unvalidated() *Finding {
+	n, key := p.n, p.n.TalosDriver()
+	f := p.finding(Driver, Waiting, diagnosis.DriverNotReady, fmt.Sprintf("has its driver in the image of Talos (label %s=%s), and the GPU Operator waits to see it: its validator looks for nvidia-smi where Talos has none", key, n.Labels[key]))
+	f.Certainty = diagnosis.Likely
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...))
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install NVIDIA's device plugin by itself, and have the GPU Operator leave " + n.Name + " alone", Until: "a device plugin has announced the GPUs of " + n.Name, Risk: diagnosis.LowRisk, Minutes: 10,
+		Steps: []string{"see that the driver is loaded: its modules are named in machine.kernel.modules, and the machine's Talos and driver are of one version", "or tell a GPU Operator that can be told where the driver is: hostPaths.driverInstallDir"},
+		Commands: append(extensions(n), fmt.Sprintf("kubectl label node %s %soperands=false --overwrite", n.Name, parts.Deploys),
+			"helm repo add nvdp https://nvidia.github.io/k8s-device-plugin && helm upgrade -i nvidia-device-plugin nvdp/nvidia-device-plugin -n kube-system --set runtimeClassName=nvidia",
+			"kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")}}
+	return f
+}
