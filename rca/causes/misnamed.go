@@ -31,7 +31,7 @@ func (c *Case) MisnamedResource() *Misnamed {
 	var first corev1.ResourceName
 	others := 0
 	for _, name := range view.SortedNames(c.Wants) {
-		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || anyHas(c, name) || c.known(name) || c.madeSomewhere(name) {
+		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || anyHas(c, name) || knownOfNVIDIA(name) || c.madeSomewhere(name) {
 			continue
 		}
 		near, on := nearly(c, name)
@@ -67,8 +67,8 @@ const nvidiaDomain = "nvidia.com/"
 // formerNames are of a resource before it had its own (Kubernetes before v1.11 counted GPUs itself).
 var formerNames = map[corev1.ResourceName]corev1.ResourceName{"alpha.kubernetes.io/nvidia-gpu": view.WholeGPU}
 
-// known says whether a resource is one of NVIDIA's that is told of nodes, or of nobody's by design.
-func (c *Case) known(name corev1.ResourceName) bool {
+// knownOfNVIDIA says whether a resource is one of NVIDIA's that is told of nodes, or stands on none by design.
+func knownOfNVIDIA(name corev1.ResourceName) bool {
 	return view.IsGPU(name) || slices.Contains(whatif.OfHAMi, name)
 }
 

@@ -110,7 +110,7 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 	if slices.Contains(whatif.OfHAMi, b.scarce) && c.Unborn && n.HasGPUs() {
 		return &finding{diagnosis.Possible, fmt.Sprintf("HAMi counts %s by itself: whether a card has room its scheduler tells of a pod that is there", b.scarce), []diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Plugin+": "+b.Reason, c.shortOf(n, b.scarce)...)}}
 	}
-	misnamed := c.IsOwn(diagnosis.Unknown) && !c.known(b.scarce)
+	misnamed := c.IsOwn(diagnosis.Unknown) && !knownOfNVIDIA(b.scarce)
 	if strings.HasPrefix(string(b.scarce), nvidiaDomain) && !n.HasGPUs() && !misnamed {
 		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 	}

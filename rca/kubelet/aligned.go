@@ -59,7 +59,10 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 
 // asksDevices says whether a pod asks for what a device plugin or a DRA driver gives it.
 func asksDevices(p *corev1.Pod) bool {
+	given := func(list corev1.ResourceList) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(list)), func(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") })
+	}
 	return len(p.Spec.ResourceClaims) > 0 || slices.ContainsFunc(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), func(k corev1.Container) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(k.Resources.Requests)), func(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") })
+		return given(k.Resources.Requests) || given(k.Resources.Limits)
 	})
 }
