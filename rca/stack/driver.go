@@ -278,7 +278,7 @@ func (l *driverLink) mend() Mend {
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
 	if precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
-		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for"}
+		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for" + l.elsewhere()}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
 		m.StopsUnknown = true // those that have a driver are upgraded to it, and GPU pods leave for that
@@ -292,6 +292,16 @@ func (l *driverLink) mend() Mend {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
 	}
 	return m
+}
+
+// elsewhere names a kernel that a driver is precompiled for: another node runs it, and has its driver.
+func (l *driverLink) elsewhere() string {
+	for _, n := range l.s.w.SortedNodes() {
+		if of, runs := l.s.part(n, parts.Driver), n.Status.NodeInfo.KernelVersion; of.pod != nil && of.State == "" && runs != l.n.Status.NodeInfo.KernelVersion {
+			return ", as " + runs + ", which " + n.Name + " runs"
+		}
+	}
+	return ""
 }
 
 // set is the command that changes what the driver's pod is made from: an NVIDIADriver, where
