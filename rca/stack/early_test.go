@@ -62,3 +62,30 @@ func TestARuntimeThatFindsNoDevice(t *testing.T) {
 		}
 	}
 }
+
+// A kernel that a driver is precompiled for is another node's whose driver runs: not one's own, nor one of a driver
+// that fails.
+func TestAKernelThatADriverIsMadeFor(t *testing.T) {
+	for name, k := range map[string]struct {
+		kernel string
+		driver func(*corev1.Pod)
+		want   bool
+	}{
+		"another's":           {"5.15.0-1", nil, true},
+		"the same":            {"5.15.0-2", nil, false},
+		"one without as well": {"5.15.0-1", imageMissing, false},
+	} {
+		l := newLab()
+		l.gpuNode("n").Status.NodeInfo.KernelVersion = "5.15.0-2"
+		l.gpuNode("other").Status.NodeInfo.KernelVersion = k.kernel
+		l.pod(parts.Driver, "n", imageMissing)
+		l.pod(parts.Driver, "other", k.driver)
+		for _, p := range l.Pods {
+			p.Labels = map[string]string{"nvidia.com/precompiled": "true"}
+		}
+		w := view.New(l.State)
+		if steps := Of(w).On(w.Nodes["n"]).Mends[0].Steps; strings.Contains(steps[len(steps)-1], ", as 5.15.0-1, which other runs") != k.want {
+			t.Errorf("%s: %v", name, steps)
+		}
+	}
+}
