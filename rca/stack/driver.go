@@ -33,7 +33,7 @@ func (l *driverLink) broken() *Finding {
 	if f := l.upgrading(); f != nil {
 		return f
 	}
-	value, paused := l.n.Labels[deployDriver], strings.Contains(l.n.Labels[deployPlugin], pausedForNew)
+	value, paused := l.n.Labels[DeployDriver], strings.Contains(l.n.Labels[deployPlugin], pausedForNew)
 	if l.pod == nil {
 		if paused || strings.Contains(value, pausedForNew) {
 			return l.paused()
@@ -179,7 +179,7 @@ func (l *driverLink) paused() *Finding {
 	n := l.n
 	what, key := "device plugin", deployPlugin
 	if !strings.Contains(n.Labels[key], pausedForNew) {
-		what, key = "driver", deployDriver
+		what, key = "driver", DeployDriver
 	}
 	f := l.s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its %s paused for a change of the driver: label %s=%s", what, key, n.Labels[key]), n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "end the driver's change on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
@@ -216,14 +216,14 @@ func (l *driverLink) ofHost() *Finding {
 			return p.unvalidated()
 		}
 		why, mend := "nothing loads one there", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())
-		label := n.Labels[deployDriver] // by the operator's driver manager too, where it once saw one on the machine
+		label := n.Labels[DeployDriver] // by the operator's driver manager too, where it once saw one on the machine
 		kept := label != "" && label != "true" && len(s.kit.Sets(parts.Driver)) > 0
 		if kept {
-			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", deployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, deployDriver)
+			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", DeployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, DeployDriver)
 		}
 		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p.pod), "waits in "+p.Text(), p.Claims...)
 		if kept {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+deployDriver+"="+label, n.Labelled(deployDriver)...))
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+DeployDriver+"="+label, n.Labelled(DeployDriver)...))
 		}
 		f.Certainty = diagnosis.Likely
 		until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"

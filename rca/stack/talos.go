@@ -32,7 +32,7 @@ func (l *driverLink) ofImage(f *Finding) {
 			"keep the GPU Operator's driver off; its toolkit too, where the extension brings NVIDIA's runtime along (up to Talos v1.13)"},
 		Commands: extensions(n)}
 	if l.others() {
-		m.Commands = append(m.Commands, fmt.Sprintf("kubectl label node %s %s=false --overwrite", n.Name, deployDriver))
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl label node %s %s=false --overwrite", n.Name, DeployDriver))
 	} else {
 		m.Commands = append(m.Commands, l.set(`"enabled":false`))
 	}

@@ -45,7 +45,7 @@ func TestADriverThatTheValidatorDoesNotSee(t *testing.T) {
 	for extension, want := range map[string]string{"": "has no driver: ", "extensions.talos.dev/nvidia-open-gpu-kernel-modules": "has its driver in the image of Talos (label extensions.talos.dev/nvidia-open-gpu-kernel-modules=550)"} {
 		l := newLab()
 		n := l.gpuNode("n")
-		n.Status.NodeInfo.OSImage, n.Labels[deployDriver] = "Talos (v1.7.1)", "pre-installed"
+		n.Status.NodeInfo.OSImage, n.Labels[DeployDriver] = "Talos (v1.7.1)", "pre-installed"
 		if extension != "" {
 			n.Labels[extension] = "550"
 		}
