@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -276,7 +275,7 @@ func (l *driverLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
+	if parts.Precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
 		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for" + l.elsewhere()}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
@@ -313,18 +312,6 @@ func (l *driverLink) set(fields string) string {
 		}
 	}
 	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{%s}}}'`, l.s.policyName(), fields)
-}
-
-// precompiled says whether the driver's pod takes an image that is made for one kernel: by the
-// label that the GPU Operator gives it, else by its policy.
-func precompiled(pod *corev1.Pod, w *view.Cluster) bool {
-	if label := pod.Labels["nvidia.com/precompiled"]; label != "" {
-		return label == "true"
-	}
-	return slices.ContainsFunc(w.State.ClusterPolicies, func(p *unstructured.Unstructured) bool {
-		on, _, err := unstructured.NestedBool(p.Object, "spec", "driver", "usePrecompiled")
-		return err == nil && on
-	})
 }
 
 // waitFor leaves a link that is starting alone.

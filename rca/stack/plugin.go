@@ -61,10 +61,10 @@ func (l *pluginLink) unready() *Finding {
 	case l.bare() && !strings.Contains(l.Words, "Image") && l.Loops:
 		return l.outside("crashes", l.Text())
 	}
-	if kind, name := absent(l.Words); name != "" {
+	if kind, name := parts.Absent(l.Words); name != "" {
 		return l.withoutVolume(kind, name)
 	}
-	few := l.Loops && fewerThanTwo(l.config().entry) != "" // then it does not come to what it shares by
+	few := l.Loops && parts.FewerThanTwo(l.config().entry) != "" // then it does not come to what it shares by
 	if f := l.config().sharing(); f != nil && l.Loops && !few {
 		return f
 	}
