@@ -31,7 +31,7 @@ func (c *Case) MisnamedResource() *Misnamed {
 	var first corev1.ResourceName
 	others := 0
 	for _, name := range view.SortedNames(c.Wants) {
-		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || anyHas(c, name) || knownOfNVIDIA(name) || c.madeSomewhere(name) {
+		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || anyHas(c, name) || knownOfNVIDIA(name) || madeSomewhere(c, name) {
 			continue
 		}
 		near, on := nearly(c, name)
@@ -74,7 +74,7 @@ func knownOfNVIDIA(name corev1.ResourceName) bool {
 
 // madeSomewhere says whether a node has, or may have, a GPU of the maker of a resource: why it offers none is
 // told of the node.
-func (c *Case) madeSomewhere(name corev1.ResourceName) bool {
+func madeSomewhere(c *Case, name corev1.ResourceName) bool {
 	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
 		return stack.OtherName(n, name) != "" || stack.Of(c.Cluster).OfMaker(n, name) != nil
 	})
