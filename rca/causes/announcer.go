@@ -42,6 +42,9 @@ func AnnouncerOf(c *Case, name corev1.ResourceName) *Announcer {
 			a, least = &Announcer{Set: d}, at
 		}
 	}
+	if sets := stack.PluginSets(c.Cluster, name); a == nil && len(sets) > 0 {
+		a = &Announcer{Set: sets[0].DaemonSet}
+	}
 	if a == nil {
 		return nil
 	}

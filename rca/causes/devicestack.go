@@ -54,6 +54,7 @@ var (
 	gpuStackUnseen = untold(diagnosis.GPUStackMissing)
 	gpuStackUntold = untold(diagnosis.GPUStackNotOnNode)
 	runtimeUntold  = untold(diagnosis.RuntimeNotConfigured)
+	pluginUntold   = untold(diagnosis.DevicePluginDown)
 )
 
 func untold(id diagnosis.CauseID) Rule {

@@ -51,6 +51,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	}
 	c.Judged = nodes
 	entitleHost(c)
+	entitleSelector(c)
 	c.ofTemplate(byID)
 	c.ofCounts(byID)
 	c.byMessage(byID)

@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 )
 
 // Misnamed is a resource beside GPUs that a pod asks and that no node of the cluster has: its name is
@@ -30,16 +31,18 @@ func (c *Case) MisnamedResource() *Misnamed {
 	var first corev1.ResourceName
 	others := 0
 	for _, name := range view.SortedNames(c.Wants) {
-		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || strings.HasPrefix(string(name), "nvidia.com/") || stack.Maker(name) != "" || anyHas(c, name) {
+		if q := c.Wants[name]; q.IsZero() || !strings.Contains(string(name), "/") || anyHas(c, name) || knownOfNVIDIA(name) || madeSomewhere(c, name) {
 			continue
+		}
+		near, on := nearly(c, name)
+		if near == "" && strings.HasPrefix(string(name), nvidiaDomain) {
+			continue // a card by its name, say
 		}
 		if others++; others == 1 {
 			first = name
 		}
-		if m == nil {
-			if near, on := nearly(c, name); near != "" {
-				m = &Misnamed{Resource: name, Near: near, On: on}
-			}
+		if m == nil && near != "" {
+			m = &Misnamed{Resource: name, Near: near, On: on}
 		}
 	}
 	if g := c.Growth(); m == nil && others > 0 && len(g.Pools)+len(g.Groups) == 0 && g.Said == "" { // else a node that has it may come
@@ -59,16 +62,35 @@ func anyHas(c *Case, name corev1.ResourceName) bool {
 	})
 }
 
+const nvidiaDomain = "nvidia.com/"
+
+// formerNames are of a resource before it had its own (Kubernetes before v1.11 counted GPUs itself).
+var formerNames = map[corev1.ResourceName]corev1.ResourceName{"alpha.kubernetes.io/nvidia-gpu": view.WholeGPU}
+
+// knownOfNVIDIA says whether a resource is one of NVIDIA's that is told of nodes, or stands on none by design.
+func knownOfNVIDIA(name corev1.ResourceName) bool {
+	return view.IsGPU(name) || slices.Contains(whatif.OfHAMi, name)
+}
+
+// madeSomewhere says whether a node has, or may have, a GPU of the maker of a resource: why it offers none is
+// told of the node.
+func madeSomewhere(c *Case, name corev1.ResourceName) bool {
+	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
+		return stack.OtherName(n, name) != "" || stack.Of(c.Cluster).OfMaker(n, name) != nil
+	})
+}
+
 // nearly is a resource of the same domain that a node offers, one of whose names begins with the
-// other.
+// other, or the one that a former name stands for.
 func nearly(c *Case, name corev1.ResourceName) (near corev1.ResourceName, on string) {
 	domain, _, _ := strings.Cut(string(name), "/")
+	former := formerNames[name]
 	for _, n := range c.Cluster.SortedNodes() {
 		for _, other := range view.SortedNames(n.Status.Allocatable) {
-			if q := n.Status.Allocatable[other]; q.IsZero() || !strings.HasPrefix(string(other), domain+"/") {
+			if q := n.Status.Allocatable[other]; q.IsZero() || !strings.HasPrefix(string(other), domain+"/") && other != former {
 				continue
 			}
-			if strings.HasPrefix(string(other), string(name)) || strings.HasPrefix(string(name), string(other)) {
+			if other == former || strings.HasPrefix(string(other), string(name)) || strings.HasPrefix(string(name), string(other)) {
 				return other, n.Name
 			}
 		}

@@ -3,9 +3,12 @@ package causes
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/devices"
+	"github.com/unpend/unpend/rca/diagnosis"
 )
 
 // A resource is misnamed where no node has ever had it, with what is nearly its name and of the same
@@ -51,6 +54,81 @@ func TestMisnamedResource(t *testing.T) {
 				t.Errorf("%+v, want %+v", *got, want)
 			}
 		})
+	}
+}
+
+// GPUs of a maker's are asked where nothing has ever announced one: that is the pod's own where no node is known to have
+// such a GPU, and is told of the node where one is, or where it offers them by another name.
+func TestGPUsOfAMakerThatNobodyAnnounces(t *testing.T) {
+	const asked = corev1.ResourceName("amd.com/gpu")
+	for name, tc := range map[string]struct {
+		edit func(*world, *corev1.Node)
+		want bool
+		who  string // the device plugin that is there
+	}{
+		"nothing of the maker's":   {func(*world, *corev1.Node) {}, true, ""},
+		"a node is known by label": {func(_ *world, n *corev1.Node) { n.Labels["feature.node.kubernetes.io/amd-gpu"] = "true" }, false, ""},
+		"by another name":          {func(_ *world, n *corev1.Node) { n.Status.Allocatable["amd.com/cpx_nps4"] = *quantity(8) }, false, ""},
+		"its plugin runs nowhere": {func(w *world, _ *corev1.Node) {
+			d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "plug"}}
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "dp", Image: "rocm/k8s-device-plugin"}}
+			d.Spec.Template.Spec.NodeSelector = map[string]string{"rocm": "yes"}
+			w.DaemonSets = append(w.DaemonSets, d)
+		}, true, "kube-system/plug"},
+	} {
+		w := newWorld()
+		n := plainNode("n1")
+		w.Nodes = append(w.Nodes, n)
+		tc.edit(w, n)
+		w.pod("w", "", string(asked), 1)
+		c := w.open(t)
+		if got := c.MisnamedResource(); (got != nil) != tc.want || got != nil && *got != (Misnamed{Resource: asked}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		who := ""
+		if a := AnnouncerOf(c, asked); a != nil {
+			who = a.Name()
+		}
+		if who != tc.who {
+			t.Errorf("%s: %q, want %q", name, who, tc.who)
+		}
+	}
+}
+
+// GPUs are asked by a name that is nearly theirs, or was before they had one of their own: a card by its name, and what
+// HAMi counts, are no such names.
+func TestNamesThatAreNearlyThoseOfGPUs(t *testing.T) {
+	for asked, near := range map[corev1.ResourceName]corev1.ResourceName{
+		"alpha.kubernetes.io/nvidia-gpu": "nvidia.com/gpu",
+		"alpha.kubernetes.io/other":      "",
+		"nvidia.com/gpus":                "nvidia.com/gpu",
+		"nvidia.com/GA102GL_A10":         "-",
+		"nvidia.com/gpumem":              "-",
+		"nvidia.com/mig-1g.5gb":          "-",
+	} {
+		w := newWorld()
+		w.gpuNode(l4("n1", 1))
+		w.pod("w", "", string(asked), 1)
+		got := w.open(t).MisnamedResource()
+		if (got == nil) != (near == "-") || got != nil && got.Near != near {
+			t.Errorf("%s: %+v, want %q", asked, got, near)
+		}
+	}
+}
+
+// A headline says of a selector that it matches nothing only where it does.
+func TestSelectorsInAHeadline(t *testing.T) {
+	for label, want := range map[string]string{"yes": "nodes it selects cannot take it", "no": diagnosis.NodeSelectorMismatch.Words()} {
+		w := newWorld()
+		w.gpuNode(l4("n1", 1)).Labels["team"] = label
+		w.gpuNode(l4("n2", 1))
+		w.pod("h", "n1", "nvidia.com/gpu", 1)
+		w.pod("w", "", "nvidia.com/gpu", 1, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"team": "yes"} })
+		c := w.open(t)
+		c.Judge()
+		if got := c.Headline(diagnosis.NodeSelectorMismatch); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -82,6 +82,7 @@ func Rules() []Rule {
 		gpuStackUnseen,
 		gpuStackUntold,
 		runtimeUntold,
+		pluginUntold,
 		noGPUAnywhere,
 		unknown,
 	}

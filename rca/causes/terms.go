@@ -75,3 +75,12 @@ func (c *Case) notReady(n *view.Node) *finding {
 	}
 	return found(f)
 }
+
+// entitleSelector words a selector that does match nodes: others are kept from the pod by it, these by something else.
+func entitleSelector(c *Case) {
+	if slices.ContainsFunc(c.Judged, func(n diagnosis.NodeBlockers) bool {
+		return !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == diagnosis.NodeSelectorMismatch })
+	}) {
+		c.entitle(diagnosis.NodeSelectorMismatch, "nodes it selects cannot take it")
+	}
+}

@@ -110,10 +110,11 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 	if slices.Contains(whatif.OfHAMi, b.scarce) && c.Unborn && n.HasGPUs() {
 		return &finding{diagnosis.Possible, fmt.Sprintf("HAMi counts %s by itself: whether a card has room its scheduler tells of a pod that is there", b.scarce), []diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Plugin+": "+b.Reason, c.shortOf(n, b.scarce)...)}}
 	}
-	if strings.HasPrefix(string(b.scarce), "nvidia.com/") && !n.HasGPUs() {
+	misnamed := c.IsOwn(diagnosis.Unknown) && !knownOfNVIDIA(b.scarce)
+	if strings.HasPrefix(string(b.scarce), nvidiaDomain) && !n.HasGPUs() && !misnamed {
 		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 	}
-	if name := string(b.scarce); strings.Contains(name, "/") && !strings.HasPrefix(name, "nvidia.com/") && offersNone(n, b.scarce) {
+	if name := string(b.scarce); strings.Contains(name, "/") && (misnamed || !strings.HasPrefix(name, nvidiaDomain)) && offersNone(n, b.scarce) {
 		says := "offers no " + name
 		if !c.Unborn && c.IsOwn(diagnosis.Unknown) {
 			says = "" // the pod's own says it of every node

@@ -7,6 +7,8 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // unsettled is for what the catalogue has no cause for, and of which yet something is known: a
@@ -29,6 +31,9 @@ func (c *Bench) unsettled() []edit.Change {
 	case m.Near == "" && causes.AnnouncerOf(c.Case, m.Resource) != nil:
 		return []edit.Change{lookAtAnnouncer(c, causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
 	case m.Near == "":
+		if install := mend.InstallMaker(c.Workload, m.Resource); install != nil {
+			return []edit.Change{*install}
+		}
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have nodes offer %s, by the device plugin that announces it, or the pod ask for what they offer", m.Resource), "what would announce it is in no object",
 			"kubectl get nodes -o custom-columns=NAME:.metadata.name,OFFERS:.status.allocatable",
 			fmt.Sprintf("kubectl get daemonsets -A  # the device plugin of %s: is it there, and has it a pod on the nodes that are to offer it?", m.Resource),
@@ -38,7 +43,11 @@ func (c *Bench) unsettled() []edit.Change {
 	if g := c.Growth(); g.Karpenter && g.Told(diagnosis.AutoscalerCannotHelp) != nil {
 		title = fmt.Sprintf("have the pod ask for %s, as %s offers, or nodes offer %s, which no machine that Karpenter knows has", m.Near, m.On, m.Resource)
 	}
-	return []edit.Change{edit.LookAt(diagnosis.Unknown, title, "which of the two is meant, only a person knows",
+	look := edit.LookAt(diagnosis.Unknown, title, "which of the two is meant, only a person knows",
 		fmt.Sprintf("kubectl -n %s get pod %s -o yaml  # who asks: its template, or what injects it (a webhook, by annotations)", c.Pod.Namespace, c.Pod.Name),
-		fmt.Sprintf("kubectl get node %s -o jsonpath='{.status.allocatable}'  # what its device plugins announce", m.On))}
+		fmt.Sprintf("kubectl get node %s -o jsonpath='{.status.allocatable}'  # what its device plugins announce", m.On))
+	if view.IsGPU(m.Near) { // a name that is nobody's to choose
+		return []edit.Change{c.ChangeRequest(diagnosis.Unknown, fmt.Sprintf("ask %s instead of %s", m.Near, m.Resource), edit.AskOther(m.Resource, m.Near)), look}
+	}
+	return []edit.Change{look}
 }

@@ -2,7 +2,9 @@ package kubelet
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,10 +20,14 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 	if !ok || reason != topologyAffinity {
 		return nil
 	}
-	says := "the kubelet could not align its devices and CPUs on one NUMA node"
+	what := "CPUs and memory"
+	if asksDevices(c.Pod) {
+		what = "devices and CPUs"
+	}
+	says := "the kubelet could not align its " + what + " on one NUMA node"
 	if t := c.Turned(); t != nil {
 		zones, claims := c.zones(t.On)
-		says = fmt.Sprintf("the kubelet of %s could not align its devices and CPUs on one NUMA node", t.On)
+		says = fmt.Sprintf("the kubelet of %s could not align its %s on one NUMA node", t.On, what)
 		if t.Node != nil && slices.Contains(fits, t.On) {
 			says += "; by count the node has them free, so it is where they lie"
 			if zones == "" {
@@ -49,4 +55,14 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 		says += t.stormSays()
 	}
 	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...)
+}
+
+// asksDevices says whether a pod asks for what a device plugin or a DRA driver gives it.
+func asksDevices(p *corev1.Pod) bool {
+	given := func(list corev1.ResourceList) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(list)), func(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") })
+	}
+	return len(p.Spec.ResourceClaims) > 0 || slices.ContainsFunc(slices.Concat(p.Spec.InitContainers, p.Spec.Containers), func(k corev1.Container) bool {
+		return given(k.Resources.Requests) || given(k.Resources.Limits)
+	})
 }

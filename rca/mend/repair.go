@@ -74,6 +74,9 @@ func drained(n *view.Node) []*corev1.Pod {
 // would open it may have to be let on it first.
 func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	until, commands := "is Ready again", []string{"kubectl describe node " + n.Name}
+	if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeDiskPressure }) { // its kubelet has freed what it may
+		commands = append(commands, "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host df -h /var/lib/kubelet /var/lib/containerd /var/log  # which disk is full; then free some there, or give the machine a larger one", "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # who starts again and again fills it with what each start leaves")
+	}
 	title := "wait until " + n.Name + " is Ready"
 	if s := terms.ShutFor(c.Subject(), n); s != nil && s.Until != until {
 		until, title = s.Until, "wait until "+n.Name+" "+s.Until

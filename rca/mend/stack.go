@@ -55,6 +55,22 @@ func Configure(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.C
 	return out
 }
 
+// InstallMaker is for GPUs of a maker whose device plugin is known, and is not there; nil for other devices.
+// Whether a machine has one nobody has looked for.
+func InstallMaker(c *edit.Workload, name corev1.ResourceName) *edit.Change {
+	node := "NODE"
+	if all := c.Cluster.SortedNodes(); len(all) == 1 {
+		node = all[0].Name
+	}
+	what, commands, known := stack.Install(name, node)
+	if !known {
+		return nil
+	}
+	ch := edit.LookAt(diagnosis.Unknown, fmt.Sprintf("install %s, which announces %s, where a machine has such a GPU", what, name), "nothing tells whether a machine has such a GPU",
+		append(commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,OFFERS:.status.allocatable")...)
+	return &ch
+}
+
 // mends are the changes that a finding's mends are; after is what the node offers once one
 // of them has come to its end, or why nobody knows.
 func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bool) (func(*corev1.Node), string)) []edit.Change {
@@ -67,12 +83,16 @@ func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bo
 			}
 			if m.Offers != nil {
 				ch.Node, ch.Untestable = offering(m.Offers), ""
+			} else if m.Until != "" && after != nil {
+				if node, unknown := after(false); unknown == "" {
+					ch.Node, ch.Untestable = node, ""
+				}
 			}
 			out = append(out, ch)
 			continue
 		}
 		ch := edit.Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true, Drained: m.Stops, StopsUnknown: m.StopsUnknown}
-		if m.Kind == diagnosis.RebootNode {
+		if m.Kind == diagnosis.RebootNode || m.Reboots {
 			ch.Drained = drained(n)
 		}
 		if m.Kind == diagnosis.EvictPods {

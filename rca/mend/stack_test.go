@@ -35,15 +35,18 @@ func TestWhatMendsAFinding(t *testing.T) {
 		want  string
 		node  bool
 	}{
-		"by hand, and known":   {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, known, "by hand, low risk: x until y", true},
-		"by hand, and unknown": {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, unknown, "by hand, low risk: x (nobody knows, asked false)", false},
-		"a wait, and unknown":  {stack.Mend{Kind: diagnosis.Wait, Title: "x", Until: "y", Risk: diagnosis.NoRisk}, unknown, "by hand, none risk: x (nobody knows, asked true)", false},
-		"unproven by itself":   {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Unproven: "z"}, known, "by hand, low risk: x (z)", false},
-		"an eviction":          {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim}}, known, "by plan, low risk: x until y, stops v", true},
-		"of one who may not":   {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim, other}}, known, "", false},
-		"a reboot":             {stack.Mend{Kind: diagnosis.RebootNode, Title: "x", Until: "y", Risk: diagnosis.HighRisk}, known, "by hand, high risk: x until y, drains h", true},
-		"a restart":            {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Title: "x"}, unknown, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
-		"a restart, unproven":  {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "z"}, unknown, "by hand, low risk: restart the device plugin on n (z) until the device plugin of n has registered its devices again", true},
+		"by hand, and known":     {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, known, "by hand, low risk: x until y", true},
+		"by hand, and unknown":   {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk}, unknown, "by hand, low risk: x (nobody knows, asked false)", false},
+		"a wait, and unknown":    {stack.Mend{Kind: diagnosis.Wait, Title: "x", Until: "y", Risk: diagnosis.NoRisk}, unknown, "by hand, none risk: x (nobody knows, asked true)", false},
+		"unproven by itself":     {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Unproven: "z"}, known, "by hand, low risk: x (z)", false},
+		"an eviction":            {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Until: "y", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim}}, known, "by plan, low risk: x until y, stops v", true},
+		"of one who may not":     {stack.Mend{Kind: diagnosis.EvictPods, Title: "x", Risk: diagnosis.LowRisk, Victims: []*corev1.Pod{victim, other}}, known, "", false},
+		"a reboot":               {stack.Mend{Kind: diagnosis.RebootNode, Title: "x", Until: "y", Risk: diagnosis.HighRisk}, known, "by hand, high risk: x until y, drains h", true},
+		"a machine's new image":  {stack.Mend{Kind: diagnosis.RepairDeviceStack, Title: "x", Until: "y", Risk: diagnosis.MediumRisk, Reboots: true}, known, "by hand, medium risk: x until y, drains h", true},
+		"a restart":              {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Title: "x"}, unknown, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
+		"a restart that helps":   {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Until: "y"}, known, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
+		"a restart, and unknown": {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Until: "y"}, unknown, "by hand, low risk: restart the device plugin on n until the device plugin of n has registered its devices again", true},
+		"a restart, unproven":    {stack.Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "z"}, unknown, "by hand, low risk: restart the device plugin on n (z) until the device plugin of n has registered its devices again", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -244,7 +247,7 @@ func TestANodeIsWaitedFor(t *testing.T) {
 	}{
 		"who opens it crashes": {[]corev1.Taint{taint("node.cloudprovider.kubernetes.io/uninitialized")}, "by hand, none risk: see why kube-system/cloud-controller-manager does not work: it takes taint node.cloudprovider.kubernetes.io/uninitialized off", "n has lost taint node.cloudprovider.kubernetes.io/uninitialized", 3, 0},
 		"not ready":            {[]corev1.Taint{taint(corev1.TaintNodeNotReady), taint("team")}, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 1},
-		"a state":              {[]corev1.Taint{taint(corev1.TaintNodeDiskPressure)}, "by hand, none risk: wait until n has disk space again", "n has disk space again", 1, 0},
+		"a state":              {[]corev1.Taint{taint(corev1.TaintNodeDiskPressure)}, "by hand, none risk: wait until n has disk space again", "n has disk space again", 3, 0},
 		"its agent is kept":    {[]corev1.Taint{taint(cilium), taint("team")}, "by hand, none risk: have DaemonSet/kube-system/cilium tolerate team:NoSchedule: its pod opens n", "n has lost taint " + cilium, 2, 1},
 		"nothing":              {nil, "by hand, none risk: wait until n is Ready", "n is Ready again", 1, 0},
 	} {
@@ -298,6 +301,33 @@ func TestMIGManagerLooksAgain(t *testing.T) {
 		}
 		if got := strings.Join(ch.Steps, "; "); got != "cordon n; evict a/h; have MIG manager try again; uncordon n" {
 			t.Error(got)
+		}
+	}
+}
+
+// The device plugin of a maker that is known is told where nobody has ever looked for its GPUs: on the one machine
+// that there is, or on any.
+func TestAMakersPluginIsInstalled(t *testing.T) {
+	for _, tc := range []struct {
+		resource corev1.ResourceName
+		more     bool
+		want     string // part of the first command; empty: nothing is told
+	}{
+		{"amd.com/gpu", false, "kubectl debug node/n "},
+		{"gpu.intel.com/xe", true, "kubectl debug node/NODE "},
+		{"example.com/fpga", false, ""},
+	} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n"})
+		if tc.more {
+			w.AddNode(sim.Node{Name: "m"})
+		}
+		ch := InstallMaker(w.bench(t), tc.resource)
+		if (ch != nil) != (tc.want != "") {
+			t.Fatalf("%s: %+v", tc.resource, ch)
+		}
+		if ch != nil && (!strings.HasPrefix(ch.Commands[0], tc.want) || ch.Untestable == "" || ch.Kind != diagnosis.Manual) {
+			t.Errorf("%s: %+v", tc.resource, ch)
 		}
 	}
 }

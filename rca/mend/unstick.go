@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/layouts"
-	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -52,7 +52,7 @@ func Respell(c *edit.Workload, n *view.Node) []edit.Change {
 	config := n.Labels[view.LabelMIGConfig]
 	source := c.Cluster.ConfigOf(n).Source
 	minutes := 5
-	if n.Labels[parts.Deploys+"driver"] == "pre-installed" { // of the machine's own, as are others that use its GPUs: they are looked for first
+	if n.Labels[stack.DeployDriver] == "pre-installed" { // of the machine's own, as are others that use its GPUs: they are looked for first
 		minutes = 10
 	}
 	return []edit.Change{{Kind: diagnosis.FixMIGConfig, Cause: diagnosis.MIGConfigFailed, Manual: true, Minutes: minutes, Risk: diagnosis.LowRisk,

@@ -9,7 +9,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit/edittest"
-	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -103,7 +103,7 @@ func TestWhichNameTheDriverKnows(t *testing.T) {
 		w := newWorld()
 		w.Laid("all-3g.20gb", "failed")
 		delete(w.Geometries, "n")
-		w.Nodes[0].Labels[parts.Deploys+"driver"] = driver
+		w.Nodes[0].Labels[stack.DeployDriver] = driver
 		c := w.bench(t)
 		if name, host := Respell(c, c.Node("n"))[0], endHostClients(c.Node("n"), diagnosis.MIGConfigFailed); (name.Minutes <= host.Minutes) != first {
 			t.Errorf("driver %s: %d min to look at names, %d at the host", driver, name.Minutes, host.Minutes)

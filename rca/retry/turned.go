@@ -308,11 +308,16 @@ func leaveOutInit(c *edit.Workload, t *kubelet.Turned) (edit.Change, bool) {
 
 // askAligned asks for what one NUMA node has.
 func askAligned(c *edit.Workload, t *kubelet.Turned) edit.Change {
-	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more GPUs and CPUs than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
+	asked, change := "GPUs and CPUs", "fewer GPUs or CPUs"
+	if len(c.Asks) == 0 {
+		asked, change = "CPUs and memory", "fewer whole CPUs, or less memory"
+	}
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "ask for no more " + asked + " than one NUMA node of " + t.On + " has, in " + c.WorkloadName(),
 		Untestable: "what one NUMA node has is in no object read here", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true}
 	debug := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host ", t.On)
-	ch.Commands = []string{debug + "nvidia-smi topo -m"}
-	change := "fewer GPUs or CPUs"
+	if len(c.Asks) > 0 {
+		ch.Commands = []string{debug + "nvidia-smi topo -m"}
+	}
 	switch b := c.Kubelet.Beyond(t); {
 	case b != nil:
 		change = fmt.Sprintf("at most %s %s", b.Most.String(), b.Resource)

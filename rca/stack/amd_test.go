@@ -59,7 +59,7 @@ func TestGPUsOfAMDs(t *testing.T) {
 		"it crashes at once": {sign, func(l *lab, _ *corev1.Node) {
 			installed(l, nil)
 			l.pod(amd.plugin, "n", aged(time.Minute, crashes("no /dev/kfd")))
-		}, Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Likely, "AMD's device plugin fails at dp CrashLoopBackOff (9 restarts; last exit 1: no /dev/kfd)", "feature.node.kubernetes.io/amd-gpu=true"},
+		}, Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Proven, "AMD's device plugin fails at dp CrashLoopBackOff (9 restarts; last exit 1: no /dev/kfd)", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it loops": {sign, func(l *lab, _ *corev1.Node) {
 			installed(l, nil)
 			l.pod(amd.plugin, "n", aged(time.Minute, func(p *corev1.Pod) {

@@ -60,8 +60,8 @@ func TestNodesThatNoDriverChooses(t *testing.T) {
 		"the policy does not say": func(l *lab, _ *corev1.Node) { l.policy(nil); l.driverOf("a", "pool=x") },
 		"there is no policy":      func(l *lab, _ *corev1.Node) { l.driverOf("a", "pool=x") },
 		"they are not read":       by(true, func(l *lab, _ *corev1.Node) { l.Unread["NVIDIADriver"] = "x" }),
-		"the machine has its own": by(true, labelled(deployDriver, "pre-installed")),
-		"a person keeps it off":   by(true, labelled(deployDriver, "false")),
+		"the machine has its own": by(true, labelled(DeployDriver, "pre-installed")),
+		"a person keeps it off":   by(true, labelled(DeployDriver, "false")),
 		"of a policy that is not it": func(l *lab, n *corev1.Node) {
 			by(true)(l, n)
 			l.ClusterPolicies = append([]*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "first"}}}}, l.ClusterPolicies...)

@@ -93,7 +93,6 @@ func (c *pluginConfig) outdated() *Misread {
 		return nil
 	}
 	at := cm.Namespace + "/" + cm.Name
-	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 	says := fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times", at, wants)
 	if replicas(c.n) > 0 { // else nobody says how often it does
 		says += fmt.Sprintf(", and offers each %d times", has)

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -33,7 +32,7 @@ func (l *driverLink) broken() *Finding {
 	if f := l.upgrading(); f != nil {
 		return f
 	}
-	value, paused := l.n.Labels[deployDriver], strings.Contains(l.n.Labels[deployPlugin], pausedForNew)
+	value, paused := l.n.Labels[DeployDriver], strings.Contains(l.n.Labels[deployPlugin], pausedForNew)
 	if l.pod == nil {
 		if paused || strings.Contains(value, pausedForNew) {
 			return l.paused()
@@ -75,6 +74,10 @@ func (l *driverLink) broken() *Finding {
 	f.Mends = []Mend{l.mend()}
 	if l.awaitsNetworkDriver() {
 		l.behindNetworkDriver(f)
+		return f
+	}
+	if onTalos(l.n) {
+		l.ofImage(f)
 		return f
 	}
 	l.forAnotherKernel(f)
@@ -175,7 +178,7 @@ func (l *driverLink) paused() *Finding {
 	n := l.n
 	what, key := "device plugin", deployPlugin
 	if !strings.Contains(n.Labels[key], pausedForNew) {
-		what, key = "driver", deployDriver
+		what, key = "driver", DeployDriver
 	}
 	f := l.s.finding(Driver, Paused, diagnosis.DriverNotReady, fmt.Sprintf("has its %s paused for a change of the driver: label %s=%s", what, key, n.Labels[key]), n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "end the driver's change on " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 5,
@@ -208,15 +211,18 @@ func (l *driverLink) ofHost() *Finding {
 		if left := podTime - s.since(p.pod.CreationTimestamp.Time); left > 0 && !p.Loops {
 			return nil
 		}
+		if n.TalosDriver() != "" {
+			return p.unvalidated()
+		}
 		why, mend := "nothing loads one there", fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{"enabled":true}}}'`, s.policyName())
-		label := n.Labels[deployDriver] // by the operator's driver manager too, where it once saw one on the machine
+		label := n.Labels[DeployDriver] // by the operator's driver manager too, where it once saw one on the machine
 		kept := label != "" && label != "true" && len(s.kit.Sets(parts.Driver)) > 0
 		if kept {
-			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", deployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, deployDriver)
+			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", DeployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, DeployDriver)
 		}
 		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p.pod), "waits in "+p.Text(), p.Claims...)
 		if kept {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+deployDriver+"="+label, n.Labelled(deployDriver)...))
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+DeployDriver+"="+label, n.Labelled(DeployDriver)...))
 		}
 		f.Certainty = diagnosis.Likely
 		until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
@@ -269,9 +275,9 @@ func (l *driverLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
+	if parts.Precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
-		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for"}
+		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for" + l.elsewhere()}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
 		m.StopsUnknown = true // those that have a driver are upgraded to it, and GPU pods leave for that
@@ -287,6 +293,16 @@ func (l *driverLink) mend() Mend {
 	return m
 }
 
+// elsewhere names a kernel that a driver is precompiled for: another node runs it, and has its driver.
+func (l *driverLink) elsewhere() string {
+	for _, n := range l.s.w.SortedNodes() {
+		if of, runs := l.s.part(n, parts.Driver), n.Status.NodeInfo.KernelVersion; of.pod != nil && of.State == "" && runs != l.n.Status.NodeInfo.KernelVersion {
+			return ", as " + runs + ", which " + n.Name + " runs"
+		}
+	}
+	return ""
+}
+
 // set is the command that changes what the driver's pod is made from: an NVIDIADriver, where
 // that makes its DaemonSet, else the ClusterPolicy.
 func (l *driverLink) set(fields string) string {
@@ -296,18 +312,6 @@ func (l *driverLink) set(fields string) string {
 		}
 	}
 	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"driver":{%s}}}'`, l.s.policyName(), fields)
-}
-
-// precompiled says whether the driver's pod takes an image that is made for one kernel: by the
-// label that the GPU Operator gives it, else by its policy.
-func precompiled(pod *corev1.Pod, w *view.Cluster) bool {
-	if label := pod.Labels["nvidia.com/precompiled"]; label != "" {
-		return label == "true"
-	}
-	return slices.ContainsFunc(w.State.ClusterPolicies, func(p *unstructured.Unstructured) bool {
-		on, _, err := unstructured.NestedBool(p.Object, "spec", "driver", "usePrecompiled")
-		return err == nil && on
-	})
 }
 
 // waitFor leaves a link that is starting alone.

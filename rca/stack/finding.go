@@ -59,6 +59,7 @@ type Mend struct {
 	Commands []string
 	Victims  []*corev1.Pod // who leaves for it
 	Stops    []*corev1.Pod // who is made again for it, beside them
+	Reboots  bool          // the machine starts again for it: all of its pods stop
 	// StopsUnknown: others may stop for it, and nobody can say who.
 	StopsUnknown bool
 	Unproven     string // why nobody can say that it helps; empty where it does

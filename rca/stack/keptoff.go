@@ -34,7 +34,11 @@ func (s *Stack) keptOff(n *view.Node, d *parts.Set) *Finding {
 
 // letOn is what lets a DaemonSet onto a node: its labels, and a toleration.
 func (s *Stack) letOn(n *view.Node, d *parts.Set, m parts.Misses, until string) Mend {
-	way := d.Let(n, m, gpuPresent, func(taints []corev1.Taint) string { return s.tolerate(d, taints) })
+	var tolerate func([]corev1.Taint) string
+	if ofPolicy(d) {
+		tolerate = func(taints []corev1.Taint) string { return s.tolerate(d, taints) }
+	}
+	way := d.Let(n, m, gpuPresent, tolerate)
 	out := Mend{Kind: diagnosis.RepairDeviceStack, Title: way.Title(), Until: until, Risk: diagnosis.LowRisk, Minutes: 3,
 		Commands: append(way.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))}
 	if way.Untold {
@@ -57,17 +61,14 @@ func ofPolicy(d *parts.Set) bool {
 // ofGPUs is the toleration that NVIDIA's charts and manifests bring along.
 var ofGPUs = corev1.Toleration{Key: string(view.WholeGPU), Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 
-// tolerate is the command that has a DaemonSet tolerate taints. A list replaces the one before,
-// and the GPU Operator's its default, so what is tolerated now is written out too.
+// tolerate is the command that has what the GPU Operator makes tolerate taints. A list replaces the one
+// before, and its default, so what is tolerated now is written out too.
 func (s *Stack) tolerate(d *parts.Set, taints []corev1.Taint) string {
 	has := d.Spec.Template.Spec.Tolerations
-	if ofPolicy(d) {
-		if !slices.ContainsFunc(has, func(t corev1.Toleration) bool { return t.Key == ofGPUs.Key }) {
-			has = slices.Concat([]corev1.Toleration{ofGPUs}, has)
-		}
-		return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), parts.Tolerations(has, taints))
+	if !slices.ContainsFunc(has, func(t corev1.Toleration) bool { return t.Key == ofGPUs.Key }) {
+		has = slices.Concat([]corev1.Toleration{ofGPUs}, has)
 	}
-	return parts.Tolerate(d.Namespace, d.Name, has, taints)
+	return fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"daemonsets":{"tolerations":%s}}}'`, s.policyName(), parts.Tolerations(has, taints))
 }
 
 // relabel is what a label of the node that keeps something off is changed to.

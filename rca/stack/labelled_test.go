@@ -164,6 +164,7 @@ func TestMPSDaemon(t *testing.T) {
 		"of another namespace":         {func(l *lab, _ *corev1.Node) { l.ConfigMaps[0].Namespace = "other" }, diagnosis.DevicePluginDown},
 		"the daemon is let on":         {func(_ *lab, n *corev1.Node) { n.Labels[mpsCapable] = "true" }, diagnosis.DevicePluginDown},
 		"the daemon is there":          {func(l *lab, _ *corev1.Node) { l.pod(parts.MPS, "n", nil) }, diagnosis.DevicePluginDown},
+		"the daemon crashes":           {func(l *lab, _ *corev1.Node) { l.pod(parts.MPS, "n", crashes("Not Supported")) }, diagnosis.DevicePluginDown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := byChart()
@@ -179,6 +180,9 @@ func TestMPSDaemon(t *testing.T) {
 			w := view.New(l.State)
 			f := Of(w).On(w.Nodes["n"])
 			if f == nil || f.Cause != k.want || f.Link != Registration || strings.Contains(f.Says, mpsCapable) != (k.want == diagnosis.GPUStackNotOnNode) {
+				t.Fatalf("got %+v", f)
+			}
+			if crashes := strings.Contains(name, "crashes"); strings.Contains(f.Says, "waits for the MPS daemon, which fails") != crashes || (f.Certainty == diagnosis.Likely && f.Mends[0].Kind == diagnosis.RepairDeviceStack) != (crashes || k.want == diagnosis.GPUStackNotOnNode) {
 				t.Errorf("got %+v", f)
 			}
 		})

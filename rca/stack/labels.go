@@ -10,10 +10,12 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// DeployDriver is the label by which the GPU Operator has its driver on a node: "pre-installed" where the machine has its own.
+const DeployDriver = parts.Deploys + "driver"
+
 const (
 	gpuPresent   = "nvidia.com/gpu.present"
 	deployPlugin = parts.Deploys + "device-plugin"
-	deployDriver = parts.Deploys + "driver"
 	operands     = parts.Deploys + "operands"
 	workloadKind = "nvidia.com/gpu.workload.config"
 	nfdLabels    = "feature.node.kubernetes.io/"
@@ -23,6 +25,7 @@ const (
 	pausedForNew  = "paused-for-driver-upgrade"
 	pausedForMIG  = view.Paused
 	otherWorkload = "vm-"
+	ofContainers  = "container"
 )
 
 // labelled is the link that the GPU Operator's labels are: nil where the node carries the one

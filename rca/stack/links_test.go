@@ -132,7 +132,7 @@ func TestDriversThatAreNotReady(t *testing.T) {
 	}
 	labelled := func(value string, edits ...func(l *lab)) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
-			n.Labels[deployDriver] = value
+			n.Labels[DeployDriver] = value
 			for _, edit := range edits {
 				edit(l)
 			}

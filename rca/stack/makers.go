@@ -28,14 +28,16 @@ type maker struct {
 	// labels say that a node has one, by "key=value" or by the value "true"; keys that begin as
 	// written are its labeller's, of the properties of the card.
 	labels, written []string
-	signed          bool     // names of its form are others' too: a node has to say that it has one
-	parted          string   // the label that says in which parts its GPUs are; whole ones begin with spx
-	behind          string   // completes "announces none, as where …"
-	image           string   // is in the image of its plugin
-	driver          string   // what has to be loaded on the machine
-	shows           string   // the command by which the machine shows that it serves a card
-	steps           []string // how the plugin is installed
-	install         func(node string) []string
+	signed          bool // names of its form are others' too: a node has to say that it has one
+	// unsigned is why a node that does not say that it has one may still be the one that is asked for.
+	unsigned func(*Stack, *view.Node, corev1.ResourceName) *Finding
+	parted   string   // the label that says in which parts its GPUs are; whole ones begin with spx
+	behind   string   // completes "announces none, as where …"
+	image    string   // is in the image of its plugin
+	driver   string   // what has to be loaded on the machine
+	shows    string   // the command by which the machine shows that it serves a card
+	steps    []string // how the plugin is installed
+	install  func(node string) []string
 }
 
 // makers are those whose device plugins are known.
@@ -79,6 +81,25 @@ func (m *maker) sign(n *view.Node) string {
 	return slices.Min(written)
 }
 
+// PluginSets are the DaemonSets that are the device plugin of a resource's maker; none for a resource of
+// NVIDIA's for containers, or of nobody that is known.
+func PluginSets(w *view.Cluster, resource corev1.ResourceName) []*parts.Set {
+	if m := makerOf(resource); m != nil {
+		return parts.Of(w).Sets(m.plugin)
+	}
+	return nil
+}
+
+// Install is how the device plugin that announces a maker's resource comes into a cluster, on a node for
+// one: false for a resource of no maker that is known.
+func Install(resource corev1.ResourceName, node string) (what string, commands []string, known bool) {
+	m := makerOf(resource)
+	if m == nil {
+		return "", nil, false
+	}
+	return m.plug, append([]string{"kubectl debug node/" + node + " -it --image=busybox -- chroot /host " + m.shows + "  # the driver (" + m.driver + ") has to show a card"}, m.install(node)...), true
+}
+
 // PluginOf is the pod of another maker's device plugin on the node, where GPUs of that maker are
 // asked; nil for none.
 func (s *Stack) PluginOf(n *view.Node, wants corev1.ResourceList) *corev1.Pod {
@@ -100,7 +121,10 @@ func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 	}
 	sign := m.sign(n)
 	if _, had = n.Status.Capacity[resource]; sign == "" && (!had || m.signed) {
-		return nil
+		if m.unsigned == nil {
+			return nil
+		}
+		return m.unsigned(s, n, resource)
 	}
 	f := s.ofMaker(m, n, resource, had)
 	seen := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+string(resource)+"=0", diagnosis.That(diagnosis.Allocatable, string(resource), diagnosis.Is, "0"))}
@@ -126,6 +150,9 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return finishMaker(n, f)
 		}
+		if f := l.unheard(); f != nil && l.State == "" {
+			return finishMaker(n, f)
+		}
 		says := mk.plug + " runs there and announces none, as where " + mk.behind
 		split := mk.parts(n)
 		if split != "" {
@@ -139,7 +166,15 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 			says = mk.plug + " fails at " + l.Text()
 		}
 		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says)
-		f.Certainty, f.Mends = diagnosis.Likely, []Mend{mk.mend(n, l.pod)}
+		f.Mends = []Mend{mk.mend(n, l.pod)}
+		if l.State != parts.Failed || l.Told || mk.sign(n) == "" { // else it says itself that it does not run
+			f.Certainty = diagnosis.Likely
+		}
+		if twin := l.works(resource); twin != nil {
+			f.Says += fmt.Sprintf(", while it works on %s", twin.Name)
+			f.Evidence = append(f.Evidence, diagnosis.Fact(twin.Ref(), fmt.Sprintf("offers %s, image %s", resource, twin.Status.NodeInfo.OSImage), diagnosis.That(diagnosis.Allocatable, string(resource), diagnosis.IsNot, "0"), diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, twin.Status.NodeInfo.OSImage)))
+			f.Mends[0].Steps = append(f.Mends[0].Steps, fmt.Sprintf("see in what the machine differs from %s: system, kernel, SELinux, what its kubelet lets plugins do", twin.Name))
+		}
 		if split != "" {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+split, n.Labelled(mk.parted)...))
 			f.Mends[0].Steps = append(f.Mends[0].Steps, "versions of the plugin differ in which parts of GPUs they find: try another, or give the GPUs back whole (spx)")
@@ -167,6 +202,21 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		Steps:    mk.steps,
 		Commands: append(mk.install(n.Name), "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")}}
 	return finishMaker(n, f)
+}
+
+// works is another node on which a pod of the same DaemonSet has announced the resource; nil for none. What
+// keeps it from that here is this machine's.
+func (p *part) works(resource corev1.ResourceName) *view.Node {
+	d := p.s.kit.SetOf(p.pod)
+	if d == nil {
+		return nil
+	}
+	for _, n := range p.s.w.SortedNodes() {
+		if q := n.Status.Allocatable[resource]; n != p.n && !q.IsZero() && d.On(n) != nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // letBothOn lets its device plugin on the node, and before it what that waits for.

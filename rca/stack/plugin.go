@@ -50,6 +50,8 @@ func (l *pluginLink) unready() *Finding {
 		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, parts.Toolkit)
 	case strings.Contains(l.Words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
 		return l.outside("cannot load NVML", l.Text())
+	case strings.Contains(l.Words, containerCLI):
+		return l.driverless()
 	case l.State != parts.Failed && !l.Loops:
 		if left := podTime - l.s.since(l.Since); left > 0 {
 			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(l.s.since(pod.CreationTimestamp.Time))+" old")
@@ -59,10 +61,10 @@ func (l *pluginLink) unready() *Finding {
 	case l.bare() && !strings.Contains(l.Words, "Image") && l.Loops:
 		return l.outside("crashes", l.Text())
 	}
-	if kind, name := absent(l.Words); name != "" {
+	if kind, name := parts.Absent(l.Words); name != "" {
 		return l.withoutVolume(kind, name)
 	}
-	few := l.Loops && fewerThanTwo(l.config().entry) != "" // then it does not come to what it shares by
+	few := l.Loops && parts.FewerThanTwo(l.config().entry) != "" // then it does not come to what it shares by
 	if f := l.config().sharing(); f != nil && l.Loops && !few {
 		return f
 	}
@@ -135,12 +137,18 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 	}
 	m := l.s.configure(n)
 	m.Steps = append([]string{"see on the machine that nvidia-smi works: without a driver no runtime helps"}, m.Steps...)
+	if l.State != "" {
+		m.Steps = append([]string{"see what it says: where it loads NVML, or does not know the platform, no runtime is what it lacks"}, m.Steps...)
+	}
 	if l.s.runtimes["nvidia"] {
 		m.Title = "run the device plugin by RuntimeClass nvidia"
 		m.Risk = diagnosis.LowRisk
 		m.Commands = []string{fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"runtimeClassName":"nvidia"}}}}'`, pod.Namespace, name), fmt.Sprintf("kubectl -n %s rollout status daemonset %s", pod.Namespace, name)}
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s", pod.Namespace, name))
+	}
+	if l.State != "" {
+		m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --previous --tail=30", pod.Namespace, pod.Name)}, m.Commands...)
 	}
 	f.Mends = []Mend{m}
 	return f
@@ -164,6 +172,12 @@ func (l *pluginLink) registration() *Finding {
 				return f
 			}
 		}
+	}
+	if f := l.unheard(); f != nil {
+		return f
+	}
+	if f := l.early(); f != nil {
+		return f
 	}
 	if f := l.config().sharing(); f != nil {
 		return f

@@ -31,7 +31,7 @@ func newLab() *lab {
 		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: c, UID: types.UID(c), CreationTimestamp: metav1.NewTime(noon.Add(-48 * time.Hour))}}
 		ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: c}}
 		ds.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
-		if key := map[parts.Role]string{parts.Driver: deployDriver, parts.Toolkit: parts.Deploys + "container-toolkit", parts.Plugin: deployPlugin}[r]; key != "" {
+		if key := map[parts.Role]string{parts.Driver: DeployDriver, parts.Toolkit: parts.Deploys + "container-toolkit", parts.Plugin: deployPlugin}[r]; key != "" {
 			ds.Spec.Template.Spec.NodeSelector = map[string]string{key: "true"}
 		}
 		l.sets[r] = ds
@@ -44,7 +44,7 @@ func newLab() *lab {
 func (l *lab) gpuNode(name string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-24 * time.Hour)), Labels: map[string]string{
 		"karpenter.k8s.aws/instance-gpu-name": "a10g", "karpenter.k8s.aws/instance-gpu-count": "4",
-		view.GPULabels[0]: "true", gpuPresent: "true", deployDriver: "true", parts.Deploys + "container-toolkit": "true", deployPlugin: "true"}}}
+		view.GPULabels[0]: "true", gpuPresent: "true", DeployDriver: "true", parts.Deploys + "container-toolkit": "true", deployPlugin: "true"}}}
 	l.Nodes = append(l.Nodes, n)
 	return n
 }
@@ -107,7 +107,7 @@ func TestFirstBrokenLinkIsNamed(t *testing.T) {
 				return nil
 			}
 			if broken(Discovery) { // then nothing of the operator's is there
-				for _, key := range []string{view.GPULabels[0], gpuPresent, deployDriver, parts.Deploys + "container-toolkit", deployPlugin} {
+				for _, key := range []string{view.GPULabels[0], gpuPresent, DeployDriver, parts.Deploys + "container-toolkit", deployPlugin} {
 					delete(n.Labels, key)
 				}
 				n.Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: name, Effect: corev1.TaintEffectNoExecute}}
@@ -126,7 +126,7 @@ func TestFirstBrokenLinkIsNamed(t *testing.T) {
 			}
 			n.Status.Capacity = corev1.ResourceList{view.WholeGPU: *quantity(4)}
 			n.Status.Allocatable = n.Status.Capacity
-			n.Labels[deployDriver] = rapid.SampledFrom([]string{"true", "paused-for-driver-upgrade"}).Draw(r, "flapping")
+			n.Labels[DeployDriver] = rapid.SampledFrom([]string{"true", "paused-for-driver-upgrade"}).Draw(r, "flapping")
 		}
 		l.Nodes = append(l.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cpu", Labels: map[string]string{"karpenter.azure.com/sku-gpu-count": "0"}}})
 		w := view.New(l.State)

@@ -96,9 +96,9 @@ func (s *Stack) configure(n *view.Node) Mend {
 	if n.Labels[view.LabelGKE] != "" {
 		return s.configureGKE(n, m)
 	}
-	if strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") {
+	if onTalos(n) {
 		m.Steps = []string{"build NVIDIA's driver and container toolkit into the machine's image: they are system extensions of Talos", "name its runtime in the pods (RuntimeClass nvidia), or have it be the default: machine.files, /etc/cri/conf.d/20-customization.part"}
-		m.Commands = []string{"talosctl -n " + n.Name + " get extensions", "talosctl -n " + n.Name + " read /proc/driver/nvidia/version"}
+		m.Commands = extensions(n)
 		return m
 	}
 	m.Commands = homes.Configure(n)

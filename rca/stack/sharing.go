@@ -3,9 +3,8 @@ package stack
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"sigs.k8s.io/yaml"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -17,12 +16,15 @@ import (
 const mpsCapable = "nvidia.com/mps.capable"
 
 // sharing: the device plugin is told to share GPUs by MPS, and waits without an end for a
-// daemon that has no pod on the node (k8s-device-plugin internal/plugin/mps.go). Its chart
+// daemon that has no pod on the node, or one that fails (k8s-device-plugin internal/plugin/mps.go). Its chart
 // installs the daemon's DaemonSet also where nobody asks for MPS, so that alone says nothing.
 func (c *pluginConfig) sharing() *Finding {
 	s, n := c.s, c.n
-	if !byMPS(c.entry) || s.kit.Pod(n, parts.MPS) != nil {
+	if !parts.ByMPS(c.entry) {
 		return nil
+	}
+	if daemon := s.kit.Pod(n, parts.MPS); daemon != nil {
+		return c.daemonFails(daemon)
 	}
 	if len(s.kit.Sets(parts.MPS)) == 0 {
 		return c.withoutMPS()
@@ -50,6 +52,25 @@ func (c *pluginConfig) sharing() *Finding {
 	return f
 }
 
+// daemonFails: the same, where the daemon's own pod fails: another pod of the device plugin waits as well.
+func (c *pluginConfig) daemonFails(daemon *corev1.Pod) *Finding {
+	look := c.s.kit.Look(daemon)
+	if look.State != parts.Failed || c.State != "" {
+		return nil
+	}
+	space, name := c.from.Namespace, c.from.Name
+	f := c.s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin waits for the MPS daemon, which fails at "+look.Text(), podRef(daemon), look.Text(), look.Claims...)
+	f.Certainty = diagnosis.Likely // that it waits for this, only its log says
+	f.Evidence = append(f.Evidence, diagnosis.Fact(c.ref(), "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:")))
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why the MPS daemon fails on " + c.n.Name + ", or share its GPUs by timeSlicing", Until: "the MPS daemon runs on " + c.n.Name, Risk: diagnosis.LowRisk, Minutes: 10,
+		Steps: []string{"see by its log whether MPS knows the GPUs of this machine: it does not know every one", "write timeSlicing for mps in the ConfigMap where it does not: no limit of memory is kept then"},
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --previous --tail=50", daemon.Namespace, daemon.Name, look.Where),
+			fmt.Sprintf("kubectl -n %s edit configmap %s  # timeSlicing for mps", space, name),
+			fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", c.pod.Namespace, c.pod.Name)},
+		Unproven: "nobody knows how the GPUs of " + c.n.Name + " are shared before they are announced"}}
+	return f
+}
+
 // withoutMPS: the same, where nobody has installed the daemon: the chart of the device plugin and the
 // GPU Operator bring it, a DaemonSet made by hand does not, and there the plugin does not even
 // start (it wants --mps-root; k8s-device-plugin cmd/nvidia-device-plugin).
@@ -71,7 +92,7 @@ func (c *pluginConfig) withoutMPS() *Finding {
 // sharing at all (k8s-device-plugin api/config/v1/replicas.go: "number of replicas must be >= 2"); so does GPU feature
 // discovery, which reads the same.
 func (c *pluginConfig) tooFewShares(f *Finding) {
-	at := fewerThanTwo(c.entry)
+	at := parts.FewerThanTwo(c.entry)
 	entry := c.from.Namespace + "/" + c.from.Name
 	what := "ConfigMap " + entry
 	if name := c.n.Labels[pluginConfigLabel]; name != "" {
@@ -84,42 +105,4 @@ func (c *pluginConfig) tooFewShares(f *Finding) {
 	m.Title = fmt.Sprintf("have %s share %s twice or more, or not at all", what, at)
 	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s edit configmap %s  # replicas: 2 or more, or no sharing", c.from.Namespace, c.from.Name),
 		fmt.Sprintf("kubectl -n %s delete pod %s  # it reads that when it starts", c.pod.Namespace, c.pod.Name)}, m.Commands...)
-}
-
-// fewerThanTwo is the resource that an entry of the plugin's configuration shares fewer than two times; empty for none.
-func fewerThanTwo(entry string) string {
-	type shares struct {
-		Resources []struct {
-			Name     string `json:"name"`
-			Replicas *int   `json:"replicas"`
-		} `json:"resources"`
-	}
-	var c struct {
-		Sharing struct {
-			MPS         shares `json:"mps"`
-			TimeSlicing shares `json:"timeSlicing"`
-		} `json:"sharing"`
-	}
-	if strings.TrimSpace(entry) == "" || yaml.Unmarshal([]byte(entry), &c) != nil {
-		return ""
-	}
-	for _, r := range slices.Concat(c.Sharing.MPS.Resources, c.Sharing.TimeSlicing.Resources) {
-		if r.Replicas != nil && *r.Replicas < 2 {
-			return r.Name
-		}
-	}
-	return ""
-}
-
-// byMPS says whether an entry of the device plugin's configuration shares GPUs by MPS
-// (k8s-device-plugin api/config/v1).
-func byMPS(entry string) bool {
-	var c struct {
-		Sharing struct {
-			MPS *struct {
-				Resources []any `json:"resources"`
-			} `json:"mps"`
-		} `json:"sharing"`
-	}
-	return strings.TrimSpace(entry) != "" && yaml.Unmarshal([]byte(entry), &c) == nil && c.Sharing.MPS != nil && len(c.Sharing.MPS.Resources) > 0
 }

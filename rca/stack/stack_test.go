@@ -76,10 +76,10 @@ func TestStates(t *testing.T) {
 		}, Discovery, KeptOff, diagnosis.GPUStackNotOnNode, "unable to validate against any security context constraint", "add-scc-to-user privileged"},
 		"driver not made yet": {func(_ *lab, n *corev1.Node) { n.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, Driver, Starting, diagnosis.DriverNotReady, "in a few minutes", "wait until"},
 		"no driver for its kernel": {func(l *lab, _ *corev1.Node) {
-			l.sets[parts.Driver].Spec.Template.Spec.NodeSelector = map[string]string{deployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}
+			l.sets[parts.Driver].Spec.Template.Spec.NodeSelector = map[string]string{DeployDriver: "true", "feature.node.kubernetes.io/kernel-version.full": "5.15.0-1"}
 		}, Driver, KeptOff, diagnosis.DriverNotReady, "kernel-version.full=5.15.0-1", "nvidiadrivers"},
 		"driver paused": {func(_ *lab, n *corev1.Node) {
-			for _, key := range []string{deployDriver, deployPlugin} {
+			for _, key := range []string{DeployDriver, deployPlugin} {
 				n.Labels[key] = "paused-for-driver-upgrade"
 			}
 		}, Driver, Paused, diagnosis.DriverNotReady, "paused for a change of the driver", deployPlugin + "=true"},

@@ -122,8 +122,14 @@ func (s *Stack) Unlooked() bool {
 // runtime. A machine without a GPU looks the same as one whose runtime hands none out.
 func (l *pluginLink) blind() *Finding {
 	n, pod := l.n, l.pod
-	if !l.bare() && (!l.alone() || len(homes.Notes(n)) == 0) {
-		return nil
+	if f := l.unheard(); f != nil && l.State == "" && l.s.since(l.Since) > kubeletTime {
+		f.State, f.Says = Unseen, "may have GPUs that nobody hears of: "+strings.TrimPrefix(f.Says, hasGPUs)
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, notLooked()))
+		f.Mends[0].Until, f.Mends[0].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
+		return f
+	}
+	if !l.alone() || !l.bare() && len(homes.Notes(n)) == 0 && len(pod.Spec.NodeSelector) == 0 {
+		return nil // one that is put on every node says nothing of any
 	}
 	does := "runs there and announces none"
 	switch {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ func TestGPUsForVirtualMachines(t *testing.T) {
 		"it crashes": {func(l *lab, n *corev1.Node) {
 			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
 			l.pod(virtual.plugin, "n", crashes("GLIBC"))
-		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines fails at nvidia-sandbox-device-plugin-ctr CrashLoopBackOff (9 restarts; last exit 1: GLIBC) | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
+		}, card, "failed DevicePluginDown proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines fails at nvidia-sandbox-device-plugin-ctr CrashLoopBackOff (9 restarts; last exit 1: GLIBC) | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"it waits": {func(l *lab, n *corev1.Node) {
 			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
 			l.pod(virtual.plugin, "n", func(p *corev1.Pod) {
@@ -84,6 +85,55 @@ func TestGPUsForVirtualMachines(t *testing.T) {
 			}
 			if got != k.want {
 				t.Errorf("%s\nwant\n%s", got, k.want)
+			}
+		})
+	}
+}
+
+// A node whose GPUs go to containers could give them to the virtual machine that asks for such a card, where nobody
+// announces it. Its users lose them then.
+func TestGPUsThatContainersHave(t *testing.T) {
+	sandbox := func(l *lab) {
+		l.policy(map[string]any{"sandboxWorkloads": map[string]any{"enabled": true, "defaultWorkload": "container"}})
+	}
+	for name, k := range map[string]struct {
+		edit     func(l *lab, n *corev1.Node)
+		resource corev1.ResourceName
+		want     string
+		command  string
+	}{
+		"by the default":    {func(l *lab, _ *corev1.Node) { sandbox(l) }, card, "it has no label nvidia.com/gpu.workload.config, and the GPU Operator's default is container", "kubectl label node n nvidia.com/gpu.workload.config=vm-passthrough --overwrite"},
+		"by its label":      {func(l *lab, n *corev1.Node) { sandbox(l); n.Labels[workloadKind] = ofContainers }, card, "label nvidia.com/gpu.workload.config=container", "kubectl label node n nvidia.com/gpu.workload.config=vm-passthrough --overwrite"},
+		"of a vGPU":         {func(l *lab, _ *corev1.Node) { sandbox(l) }, "nvidia.com/NVIDIA_A10-12Q", "the GPU Operator's default is container", "kubectl label node n nvidia.com/gpu.workload.config=vm-vgpu --overwrite"},
+		"none are served":   {func(l *lab, _ *corev1.Node) { l.policy(map[string]any{}) }, card, "the GPU Operator is not told to serve any", `kubectl patch clusterpolicy cluster-policy --type=merge -p '{"spec":{"sandboxWorkloads":{"enabled":true}}}'`},
+		"another card":      {func(l *lab, n *corev1.Node) { sandbox(l); n.Labels["nvidia.com/gpu.product"] = "Tesla-T4" }, card, "", ""},
+		"no operator":       {func(*lab, *corev1.Node) {}, card, "", ""},
+		"of a GPU for pods": {func(l *lab, _ *corev1.Node) { sandbox(l) }, view.WholeGPU, "", ""},
+		"a node has it": {func(l *lab, _ *corev1.Node) {
+			sandbox(l)
+			l.gpuNode("m").Status.Capacity = corev1.ResourceList{card: *quantity(1)}
+		}, card, "", ""},
+		"none of the operator's": {func(l *lab, n *corev1.Node) { sandbox(l); n.Labels = map[string]string{view.GPULabels[0]: "true"} }, card, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			n := l.gpuNode("n")
+			n.Labels["nvidia.com/gpu.product"] = "NVIDIA-A10"
+			l.user()
+			k.edit(l, n)
+			w := view.New(l.State)
+			f := Of(w).OfMaker(w.Nodes["n"], k.resource)
+			if (f != nil) != (k.want != "") {
+				t.Fatalf("%+v", f)
+			}
+			if f == nil {
+				return
+			}
+			if f.Cause != diagnosis.GPUStackNotOnNode || f.Certainty != diagnosis.Likely || !strings.HasPrefix(f.Says, "gives its GPUs to containers, and none to virtual machines, which ask "+string(k.resource)+": ") || !strings.HasSuffix(f.Says, k.want) {
+				t.Errorf("%+v", f)
+			}
+			if m := f.Mends[0]; !strings.Contains(strings.Join(m.Commands, "\n"), k.command) || m.Risk != diagnosis.HighRisk || len(m.Stops) != 1 || m.Unproven == "" {
+				t.Errorf("%+v", m)
 			}
 		})
 	}

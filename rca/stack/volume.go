@@ -2,22 +2,9 @@ package stack
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 )
-
-// notFound is how the kubelet says that an object that a volume is made of is not there
-// (pkg/volume/configmap and secret).
-var notFound = regexp.MustCompile(`(configmap|secret) "([^"]+)" not found`)
-
-// absent is the object that a pod waits for, by the kubelet's words; empty for none.
-func absent(words string) (kind, name string) {
-	if m := notFound.FindStringSubmatch(words); m != nil {
-		return m[1], m[2]
-	}
-	return "", ""
-}
 
 // withoutVolume: the device plugin's pod is not started, for a volume of it is made of an
 // object that is not in its namespace. To make the pod again is no help.

@@ -105,16 +105,16 @@ func (v *Node) findSigns() []Sign {
 	if len(out) == 0 && !none && v.Labels["nvidia.com/gpu.present"] == "true" { // a person may have written it
 		label("nvidia.com/gpu.present", "true", 0)
 	}
-	if key := v.talosDriver(); len(out) == 0 && !none && key != "" {
+	if key := v.TalosDriver(); len(out) == 0 && !none && key != "" {
 		label(key, v.Labels[key], 0)
 		out[0].Meant = true
 	}
 	return out
 }
 
-// talosDriver is the label by which Talos says that NVIDIA's driver or toolkit is built into the
+// TalosDriver is the label by which Talos says that NVIDIA's driver or toolkit is built into the
 // machine's image (Talos: system extensions); empty for none.
-func (v *Node) talosDriver() string {
+func (v *Node) TalosDriver() string {
 	var keys []string
 	for key := range v.Labels {
 		if strings.HasPrefix(key, "extensions.talos.dev/") && strings.Contains(key, "nvidia") {

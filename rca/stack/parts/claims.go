@@ -34,7 +34,7 @@ func containerClaims(c corev1.ContainerStatus, init bool) []diagnosis.Claim {
 	if last := c.LastTerminationState.Terminated; last != nil {
 		out = append(out, is(".restartCount", strconv.Itoa(int(c.RestartCount))), is(".lastState.terminated.exitCode", strconv.Itoa(int(last.ExitCode))))
 		if last.Message != "" {
-			out = append(out, diagnosis.That(at+".lastState.terminated", "", diagnosis.Contains, diagnosis.Says(last.Message).Value))
+			out = append(out, diagnosis.That(at+".lastState.terminated", "", diagnosis.Contains, diagnosis.Says(inner(last.Message)).Value))
 		}
 	}
 	return out

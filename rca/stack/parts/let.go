@@ -26,7 +26,7 @@ type Way struct {
 func (w Way) Title() string { return strings.Join(w.Titles, "; ") }
 
 // Let is the way: labels, an affinity, tolerations. Sign is a label by which its affinity may take the node where that
-// is "true"; tolerate the command for tolerations, nil: the DaemonSet is patched itself.
+// is "true"; tolerate the command for tolerations, nil: what the DaemonSet is made from is changed.
 func (d *Set) Let(n *view.Node, m Misses, sign string, tolerate func([]corev1.Taint) string) Way {
 	var w Way
 	name := d.Namespace + "/" + d.Name
@@ -43,7 +43,7 @@ func (d *Set) Let(n *view.Node, m Misses, sign string, tolerate func([]corev1.Ta
 		label(sign + "=true")
 	default:
 		w.Titles = append(w.Titles, "let the affinity of "+name+" accept "+n.Name)
-		w.Commands = append(w.Commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # spec.template.spec.affinity: %s", d.Namespace, d.Name, d.Wants()))
+		w.Commands = append(w.Commands, d.edit()+"  # spec.template.spec.affinity: "+d.Wants())
 		w.Untold, w.Edits = true, true
 	}
 	if len(m.Taints) > 0 {
@@ -52,9 +52,7 @@ func (d *Set) Let(n *view.Node, m Misses, sign string, tolerate func([]corev1.Ta
 			names[i] = t.ToString()
 		}
 		if tolerate == nil {
-			tolerate = func(taints []corev1.Taint) string {
-				return Tolerate(d.Namespace, d.Name, d.Spec.Template.Spec.Tolerations, taints)
-			}
+			tolerate = d.tolerate
 		}
 		w.Titles = append(w.Titles, "have "+name+" tolerate "+strings.Join(names, ", "))
 		w.Commands, w.Edits = append(w.Commands, tolerate(m.Taints)), true

@@ -136,7 +136,21 @@ func moved(p *corev1.Pod) time.Time {
 }
 
 func ended(t corev1.ContainerStateTerminated) string {
-	return says(fmt.Sprintf("exit %d", t.ExitCode), t.Message)
+	return says(fmt.Sprintf("exit %d", t.ExitCode), inner(t.Message))
+}
+
+// inner is what a container's end was about, where a runtime tells it: what its hook said last, without the words of
+// the calls that that came through.
+func inner(message string) string {
+	if !strings.Contains(message, "OCI runtime create failed") {
+		return message
+	}
+	_, hook, found := strings.Cut(message, "stderr: ")
+	if !found {
+		return message
+	}
+	lines := strings.Split(strings.TrimSpace(hook), "\n")
+	return lines[len(lines)-1]
 }
 
 // says is a reason with its message.

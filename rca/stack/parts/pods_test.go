@@ -104,3 +104,17 @@ func TestWhatAPodSays(t *testing.T) {
 		})
 	}
 }
+
+// What a runtime's hook said last is what a container's end was about.
+func TestWhatAHookSaid(t *testing.T) {
+	const runtime = "OCI runtime create failed: runc create failed: error running hook: exit status 1, stdout: , "
+	for message, want := range map[string]string{
+		runtime + "stderr: Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: no device: unknown\n": "nvidia-container-cli: initialization error: no device: unknown",
+		runtime:                 runtime,
+		"no luck, stderr: a\nb": "no luck, stderr: a\nb",
+	} {
+		if got := inner(message); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package stack
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// early: the device plugin was Ready before its driver, or its container toolkit, was. It looks for GPUs when it
+// starts, and where it then finds none and may not fail, it waits without an end (k8s-device-plugin
+// cmd/nvidia-device-plugin/main.go, FAIL_ON_INIT_ERROR). nil where both were there before it.
+func (l *pluginLink) early() *Finding {
+	for _, r := range []parts.Role{parts.Driver, parts.Toolkit} {
+		of := l.s.part(l.n, r)
+		if of.pod == nil || of.State != "" || !of.Since.After(l.Since) {
+			continue
+		}
+		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, fmt.Sprintf("has GPUs and offers none, though its device plugin runs: it began before the %s was ready, and looks for GPUs when it starts", r))
+		f.Evidence = append(f.Evidence, readySince(l.pod, "its device plugin"), readySince(of.pod, "its "+string(r)))
+		again := Mend{Kind: diagnosis.RestartDevicePlugin, Until: "the device plugin of " + l.n.Name + " has announced its GPUs"}
+		f.Mends = []Mend{again, l.mend()}
+		return f
+	}
+	return nil
+}
+
+// readySince is since when a pod is Ready, by its own condition.
+func readySince(p *corev1.Pod, what string) diagnosis.Evidence {
+	at := parts.ReadySince(p)
+	return diagnosis.Fact(podRef(p), what+" is Ready since "+clock(at), diagnosis.That("status.conditions[type=Ready].status", "", diagnosis.Is, "True"), view.Since("Ready", at))
+}
+
+// clock is a moment, for people.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+
+// containerCLI is what NVIDIA's container runtime has do its work, and begins what that says when it cannot.
+const containerCLI = "nvidia-container-cli: "
+
+// driverless: the node's container runtime is NVIDIA's, and cannot start the device plugin's container: it finds no
+// driver, or that finds no GPU.
+func (l *pluginLink) driverless() *Finding {
+	n := l.n
+	f := l.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver that serves its GPU: NVIDIA's container runtime cannot start its device plugin: "+l.Text())
+	f.Certainty = diagnosis.Likely // by its words alone
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see what NVIDIA's driver says on " + n.Name + ", and give it one that knows its GPU", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 30,
+		Steps: []string{"see that nvidia-smi works on the machine, and what the kernel says of its module", "where it finds no device: later drivers know older GPUs no more (Kepler needs R470); take an image with a driver of the branch that does, or a machine with another GPU", "where there is no driver: take an image that has one, or have the GPU Operator load it"},
+		Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host sh -c 'nvidia-smi -L; cat /proc/driver/nvidia/version; dmesg | grep -i nvrm | tail'", n.Name),
+			fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", l.pod.Namespace, l.pod.Name)}}}
+	return f
+}

@@ -1,0 +1,52 @@
+package parts
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// writtenIn is where an operator has it written, in the object that a DaemonSet is made from, what the pods
+// of that tolerate: by the object's kind and the part that the DaemonSet is (ROCm/gpu-operator api/v1alpha1,
+// intel-device-plugins-for-kubernetes pkg/apis/deviceplugin/v1).
+var writtenIn = map[string]string{
+	"DeviceConfig.amd.com " + string(AMDPlugin):                     `{"spec":{"devicePlugin":{"devicePluginTolerations":%s}}}`,
+	"GpuDevicePlugin.deviceplugin.intel.com " + string(IntelPlugin): `{"spec":{"tolerations":%s}}`,
+}
+
+// keeper is the object that a DaemonSet is made from: who makes it puts back what is changed in the
+// DaemonSet itself. Empty for one that people have made.
+func (d *Set) keeper() (resource, kind string) {
+	by := metav1.GetControllerOfNoCopy(d)
+	if by == nil {
+		return "", ""
+	}
+	kind = by.Kind
+	if group, _, named := strings.Cut(by.APIVersion, "/"); named {
+		kind += "." + group
+	}
+	return strings.ToLower(kind) + " " + by.Name, kind
+}
+
+// tolerate is the command that has its pods tolerate taints too, where that lasts.
+func (d *Set) tolerate(taints []corev1.Taint) string {
+	has := d.Spec.Template.Spec.Tolerations
+	resource, kind := d.keeper()
+	if resource == "" {
+		return Tolerate(d.Namespace, d.Name, has, taints)
+	}
+	if patch := writtenIn[kind+" "+string(d.Role)]; patch != "" {
+		return fmt.Sprintf("kubectl -n %s patch %s --type=merge -p '%s'", d.Namespace, resource, fmt.Sprintf(patch, Tolerations(has, taints)))
+	}
+	return fmt.Sprintf("%s  # tolerations: %s", d.edit(), Tolerations(has, taints))
+}
+
+// edit is the command that opens what it is made from.
+func (d *Set) edit() string {
+	if resource, _ := d.keeper(); resource != "" {
+		return fmt.Sprintf("kubectl -n %s edit %s", d.Namespace, resource)
+	}
+	return fmt.Sprintf("kubectl -n %s edit daemonset %s", d.Namespace, d.Name)
+}
