@@ -81,8 +81,10 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 		texts = append(texts, labelInstead(m, n.Node))
 	}
 	title := "select " + strings.Join(texts, ", ")
-	if inAffinity {
+	if inAffinity || slices.ContainsFunc(missed, c.pins) {
 		risk = diagnosis.MediumRisk // it was meant, and not misspelled alone
+	}
+	if inAffinity {
 		if terms := len(view.RequiredAffinity(c.Pod).NodeSelectorTerms); terms > 1 {
 			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].Term+1, terms)
 		}
@@ -149,6 +151,11 @@ var models = []string{"nvidia.com/gpu.product", "nvidia.com/gpu.family", "nvidia
 // asked, and not a name put right.
 func (c *Bench) settles(m terms.MissedLabel) bool {
 	return slices.Contains(models, m.Key) && slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return m.Met(n.Node) })
+}
+
+// pins says whether a label asks for one machine that is there: somebody has written that for a reason, which may lie on it.
+func (c *Bench) pins(m terms.MissedLabel) bool {
+	return (m.ByName || m.Key == corev1.LabelHostname) && slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return m.Met(n.Node) })
 }
 
 // labelInstead says what would be asked for.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -72,6 +73,29 @@ func TestPatchesOfSelectors(t *testing.T) {
 				t.Errorf("%s, want %s", patch, want)
 			}
 		})
+	}
+}
+
+// Who asks for one machine that is there has a reason, which may lie on it: another is no low risk, as it is where that
+// machine is not there, or another label was misspelled.
+func TestWhoIsMovedFromAMachine(t *testing.T) {
+	for name, tc := range map[string]struct {
+		selector map[string]string
+		want     diagnosis.Risk
+	}{
+		"a machine that is there": {map[string]string{corev1.LabelHostname: "m"}, diagnosis.MediumRisk},
+		"one that is not":         {map[string]string{corev1.LabelHostname: "gone"}, diagnosis.LowRisk},
+		"another label":           {map[string]string{"zone": "b"}, diagnosis.LowRisk},
+	} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"zone": "a"}})
+		w.AddNode(sim.Node{Name: "m", Labels: map[string]string{"zone": "b"}})
+		w.Wait.Spec.NodeSelector = tc.selector
+		w.Deployed()
+		c := w.bench(t, "Deployment")
+		if got := c.fixSelector(c.Node("n")); len(got) != 1 || got[0].Risk != tc.want {
+			t.Errorf("%s: %+v, want %s risk", name, got, tc.want)
+		}
 	}
 }
 

@@ -19,8 +19,8 @@ func TestKueuesChoiceOfAPlace(t *testing.T) {
 		want   string
 	}{
 		"by name":    {[]any{"kubernetes.io/hostname"}, again},
-		"by another": {[]any{"rack"}, "by plan, low risk: select kubernetes.io/hostname=n in pod/w"},
-		"by none":    {nil, "by plan, low risk: select kubernetes.io/hostname=n in pod/w"},
+		"by another": {[]any{"rack"}, "by plan, medium risk: select kubernetes.io/hostname=n in pod/w"},
+		"by none":    {nil, "by plan, medium risk: select kubernetes.io/hostname=n in pod/w"},
 	} {
 		w := newWorld()
 		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"kubernetes.io/hostname": "n"}})
