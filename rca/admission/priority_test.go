@@ -35,8 +35,8 @@ func TestPrioritiesThatTemplatesState(t *testing.T) {
 		"by its class":             {"bold", never, nil, all, "", refusal, policy + "Never" + alone + "by PriorityClass bold it is PreemptLowerPriority", "polite"},
 		"by that of all":           {"", preempts, nil, common, "", refusal, policy + "PreemptLowerPriority" + alone + "by PriorityClass common it is Never", "bold"},
 		"no class has it":          {"", never, nil, all[:1], "", refusal, policy + "Never" + alone + "without a PriorityClass it is PreemptLowerPriority", ""},
-		"a number":                 {"bold", nil, ptr.To(int32(1000)), all, "", refusal, "proven: priority stated priority: its template states priority: its template states priority 1000" + alone + "by PriorityClass bold it is 500", "polite"},
-		"as its class gives it":    {"polite", never, ptr.To(int32(1000)), all, "", refusal, "", ""},
+		"a number":                 {"bold", nil, new(int32(1000)), all, "", refusal, "proven: priority stated priority: its template states priority: its template states priority 1000" + alone + "by PriorityClass bold it is 500", "polite"},
+		"as its class gives it":    {"polite", never, new(int32(1000)), all, "", refusal, "", ""},
 		"it was refused otherwise": {"", never, nil, all, "", "exceeded quota", "", ""},
 		"classes were not read":    {"", never, nil, nil, "forbidden", refusal, "", ""},
 	} {

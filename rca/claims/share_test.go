@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/devices"
@@ -40,7 +39,7 @@ func TestAChannelIsShared(t *testing.T) {
 			w.AddNode(sim.Node{Name: "m"})
 			sibling := func(name, on string) {
 				p := w.AddHolder(name, on, "cpu")
-				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "w", UID: "d", Controller: ptr.To(true)}}
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "w", UID: "d", Controller: new(true)}}
 				p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: entry, ResourceClaimTemplateName: &tc.template}}
 				p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: entry, ResourceClaimName: &tc.claim}}
 			}
