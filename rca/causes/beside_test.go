@@ -58,7 +58,7 @@ func TestPodsBesideOthers(t *testing.T) {
 TopologySpreadConflict proven n1: topology spread leaves it out
   Node/n1: node(s) didn't match pod topology spread constraints
   Pod/ml/w: spread over zone with at most 1 apart; the node has zone="a"
-Unknown proven n2: no GPU on the node
+Unknown proven n2: nothing says that the node has a GPU
   Node/n2: no label, capacity or report speaks of a GPU
 `},
 		"spread over two labels": {func(w *world) { // of n2 one of them is kept: nobody is there
@@ -76,7 +76,7 @@ TopologySpreadConflict proven n1,n2: topology spread leaves it out
   Pod/ml/w: spread over kubernetes.io/hostname with at most 1 apart; the node has kubernetes.io/hostname="n1"
   Pod/ml/w: spread over zone with at most 1 apart; the node has zone="a"
   Node/n2: node(s) didn't match pod topology spread constraints
-Unknown proven n3: no GPU on the node
+Unknown proven n3: nothing says that the node has a GPU
   Node/n3: no label, capacity or report speaks of a GPU
 `},
 		"apart from a pod of the node, by its own term": {func(w *world) {

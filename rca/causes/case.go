@@ -37,7 +37,8 @@ type Case struct {
 	Unborn  bool
 	// Stuck are the pods of other workloads that wait in vain as its own does, and hold what it waits
 	// for.
-	Stuck []*corev1.Pod
+	Stuck  []*corev1.Pod
+	looked *bool // what lookedAll says, once it was asked
 	// held: it waits for GPUs that are there and held.
 	held bool
 	// Unstarted are the pods of it that have their node and are not begun there, as

@@ -124,7 +124,7 @@ GPUsInUse proven n1: all whole GPUs are held
 			w.Nodes = append(w.Nodes, plainNode("n1"))
 			w.pod("w", "", "nvidia.com/gpu", 1)
 		}, `
-GPURequestTooLarge likely n1: no node of the cluster has a GPU
+GPURequestTooLarge likely n1: nothing says that any node of the cluster has a GPU
   Node/n1: no label, capacity or report speaks of a GPU
 `},
 		"no GPU here": {func(w *world) {
@@ -135,7 +135,7 @@ GPURequestTooLarge likely n1: no node of the cluster has a GPU
 		}, `
 GPUsInUse proven n1: all whole GPUs are held
   Node/n1: allocatable nvidia.com/gpu=1, requested 1
-Unknown proven n0: no GPU on the node
+Unknown proven n0: nothing says that the node has a GPU
   Node/n0: no label, capacity or report speaks of a GPU
 `},
 		"CPU beside a free GPU": {func(w *world) {

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/unpend/unpend/rca/admission"
@@ -33,5 +34,17 @@ var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n
 	if !b.asked || b.Ask.Profile != "" || c.Cluster.HasGPUs() || stack.Of(c.Cluster).Unlooked() {
 		return nil
 	}
-	return &finding{diagnosis.Likely, "no node of the cluster has a GPU", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
+	says := "no node of the cluster has a GPU"
+	if !lookedAll(c) {
+		says = "nothing says that any node of the cluster has a GPU"
+	}
+	return &finding{diagnosis.Likely, says, []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 }}
+
+// lookedAll says whether something has looked for GPUs on all nodes.
+func lookedAll(c *Case) bool {
+	if c.looked == nil {
+		c.looked = new(!slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return !stack.Looked(n) }))
+	}
+	return *c.looked
+}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
@@ -112,7 +113,11 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 	}
 	misnamed := c.IsOwn(diagnosis.Unknown) && !knownOfNVIDIA(b.scarce)
 	if strings.HasPrefix(string(b.scarce), nvidiaDomain) && !n.HasGPUs() && !misnamed {
-		return &finding{diagnosis.Proven, "no GPU on the node", []diagnosis.Evidence{n.NoGPU(b.scarce)}}
+		says := "no GPU on the node"
+		if !stack.Looked(n) {
+			says = "nothing says that the node has a GPU"
+		}
+		return &finding{diagnosis.Proven, says, []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 	}
 	if name := string(b.scarce); strings.Contains(name, "/") && (misnamed || !strings.HasPrefix(name, nvidiaDomain)) && offersNone(n, b.scarce) {
 		says := "offers no " + name

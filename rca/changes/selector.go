@@ -81,7 +81,7 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 		texts = append(texts, labelInstead(m, n.Node))
 	}
 	title := "select " + strings.Join(texts, ", ")
-	if inAffinity || slices.ContainsFunc(missed, c.pins) {
+	if inAffinity || slices.ContainsFunc(missed, func(m terms.MissedLabel) bool { return pins(c, m) }) {
 		risk = diagnosis.MediumRisk // it was meant, and not misspelled alone
 	}
 	if inAffinity {
@@ -154,7 +154,7 @@ func (c *Bench) settles(m terms.MissedLabel) bool {
 }
 
 // pins says whether a label asks for one machine that is there: somebody has written that for a reason, which may lie on it.
-func (c *Bench) pins(m terms.MissedLabel) bool {
+func pins(c *Bench, m terms.MissedLabel) bool {
 	return (m.ByName || m.Key == corev1.LabelHostname) && slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return m.Met(n.Node) })
 }
 

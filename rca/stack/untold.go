@@ -110,6 +110,10 @@ func notLooked() diagnosis.Claim {
 	return diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels)
 }
 
+// Looked says whether something has looked for a GPU on the node's machine, or the machine's type tells: only then is a node
+// without a sign of one a node without one.
+func Looked(n *view.Node) bool { return n.Geometry != nil || !unlooked(n) || machineTold(n) }
+
 // Unlooked says whether there is a node of which nothing says whether its machine has a GPU.
 func (s *Stack) Unlooked() bool {
 	if s.unlookedAny == nil {

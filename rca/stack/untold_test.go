@@ -66,3 +66,23 @@ func TestTheOperatorGoesByLabels(t *testing.T) {
 		}
 	}
 }
+
+// That a machine has no GPU can be said where something has looked for one, or its type tells; elsewhere nobody knows.
+func TestWhereSomethingHasLooked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   bool
+	}{
+		"nothing":              {map[string]string{"kubernetes.io/arch": "amd64"}, false},
+		"feature discovery":    {map[string]string{"feature.node.kubernetes.io/cpu-model.family": "6"}, true},
+		"a cloud's machine":    {map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}, true},
+		"a distribution's":     {map[string]string{corev1.LabelInstanceTypeStable: "k3s"}, false},
+		"the GPU Operator":     {map[string]string{gpuPresent: "false"}, true},
+		"Karpenter, of no GPU": {map[string]string{view.LabelGPUCount: "0"}, true},
+	} {
+		n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: tc.labels}}}
+		if got := Looked(n); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

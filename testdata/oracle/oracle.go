@@ -90,11 +90,11 @@ func (d *Dump) Held(s Said) (against []string, statements int) {
 	if n := len(d.of("Node")); n != len(s.Nodes) {
 		say("%d nodes are told, the dump has %d", len(s.Nodes), n)
 	}
-	if slices.ContainsFunc(s.Causes, func(c Cause) bool { return strings.Contains(c.Says, noGPU) }) || strings.Contains(s.Headline, noGPU) {
+	if slices.ContainsFunc(s.Causes, func(c Cause) bool { return strings.Contains(c.Says, anyGPU) }) || strings.Contains(s.Headline, anyGPU) {
 		for _, n := range d.of("Node") {
 			statements++
 			if sign := d.gpuSign(n); sign != "" {
-				say("%s, it says, and node %s has %s", noGPU, n.text("metadata", "name"), sign)
+				say("no %s, it says, and node %s has %s", anyGPU, n.text("metadata", "name"), sign)
 			}
 		}
 	}
@@ -153,8 +153,8 @@ func (d *Dump) untrue(ref, fact string) string {
 	return ""
 }
 
-// noGPU is said of a whole cluster.
-const noGPU = "no node of the cluster has a GPU"
+// anyGPU is denied of a whole cluster: "no node …", or "nothing says that any node …".
+const anyGPU = "node of the cluster has a GPU"
 
 var (
 	allocatable = regexp.MustCompile(`^allocatable (\S+)=(\d+), requested (\d+)$`)

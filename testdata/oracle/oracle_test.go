@@ -55,6 +55,7 @@ func TestHeld(t *testing.T) {
 		`{"id": "HostResourcesShort", "says": "", "nodes": ["a"]}`:                                                {`HostResourcesShort is not so on node a: ""`},
 		`{"id": "Unknown", "says": "", "nodes": ["a", "c"]}`:                                                      {"Unknown names node c, which the dump lacks"},
 		`{"id": "GPURequestTooLarge", "says": "no node of the cluster has a GPU"}`:                                {"no node of the cluster has a GPU, it says, and node a has nvidia.com/gpu=2", "no node of the cluster has a GPU, it says, and node b has feature.node.kubernetes.io/pci-10de.present=true"},
+		`{"id": "GPURequestTooLarge", "says": "nothing says that any node of the cluster has a GPU"}`:             {"no node of the cluster has a GPU, it says, and node a has nvidia.com/gpu=2", "no node of the cluster has a GPU, it says, and node b has feature.node.kubernetes.io/pci-10de.present=true"},
 		`{"id": "Unknown", "evidence": [{"ref": "Node/a", "fact": "allocatable nvidia.com/gpu=2, requested 2"}]}`: nil,
 		`{"id": "Unknown", "evidence": [{"ref": "Node/a", "fact": "allocatable nvidia.com/gpu=2, requested 1"}]}`: {`Unknown: Node/a "allocatable nvidia.com/gpu=2, requested 1": 2 are requested`},
 		`{"id": "Unknown", "evidence": [{"ref": "Node/b", "fact": "label pool=x"}]}`:                              {`Unknown: Node/b "label pool=x": the label is "", there false`},

@@ -28,7 +28,7 @@ func promiseR21(t *testing.T) {
 	p.approve(t, forward)
 	proxy := newFaultProxy(t, p.lane, p.ns, "executor-"+p.ns)
 	startExecutor(t, "executor-0", executorConfig(t, p.ns, ""), proxy)
-	p.end(t, time.Minute, forward)
+	p.end(t, 3*time.Minute, forward) // that they end is held, not how fast
 	phases(t, forward, v1alpha1.Succeeded)
 	p.leave(t)
 	before := proxy.made()
@@ -38,7 +38,7 @@ func promiseR21(t *testing.T) {
 	}
 	back := p.plans(t, p.nodes...)
 	p.approve(t, back)
-	p.end(t, time.Minute, back)
+	p.end(t, 3*time.Minute, back)
 	refused := 0
 	for node, rem := range back {
 		reason := fmt.Sprintf("it would take node %s back to %q, which plan %s#%d (%.8s) changed at ", node, "all-1g.5gb", forward[node].Spec.Incident, forward[node].Spec.Fix, forward[node].Name)
@@ -76,6 +76,6 @@ func (p *pool) third(t *testing.T) {
 	p.waits(t, node, "7g.40gb", 1)
 	plans := p.plans(t, node)
 	p.approve(t, plans)
-	p.end(t, time.Minute, plans)
+	p.end(t, 3*time.Minute, plans)
 	phases(t, plans, v1alpha1.Succeeded)
 }
