@@ -320,7 +320,10 @@ func (b *bench) tests(ctx context.Context, t *build, numbers ...int) (failed boo
 	began := time.Now()
 	out, err = run.CombinedOutput()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil: // it was killed for that, which is no verdict
+		err = ctx.Err()
+	case errors.As(err, &exit):
 		failed, err = true, nil
 	}
 	return failed, out, time.Since(began), err
