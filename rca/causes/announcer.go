@@ -20,6 +20,8 @@ import (
 type Announcer struct {
 	Set *appsv1.DaemonSet
 	Pod *corev1.Pod // one that does not work, else one that does; nil: it has none
+	// Pods are all that it has.
+	Pods []*corev1.Pod
 	// Trouble is what keeps that pod from working, in its own words; empty: it works, and has announced nothing.
 	Trouble  string
 	evidence []diagnosis.Evidence
@@ -61,6 +63,7 @@ func (a *Announcer) look(c *Case) {
 		if by := metav1.GetControllerOfNoCopy(p); by == nil || by.UID != a.Set.UID || p.Namespace != a.Set.Namespace || view.Ended(p) {
 			continue
 		}
+		a.Pods = append(a.Pods, p)
 		says, evidence, is := stack.Of(c.Cluster).Trouble(p)
 		if a.Pod == nil || is && a.Trouble == "" {
 			a.Pod, a.Trouble, told = p, says, evidence

@@ -82,17 +82,25 @@ const kvm = "devices.kubevirt.io/kvm"
 // seeToUnhealthy is for devices of which none is healthy on any node.
 func seeToUnhealthy(c *Bench, name corev1.ResourceName) edit.Change {
 	a := causes.AnnouncerOf(c.Case, name)
+	var again []*corev1.Pod // who starts again
 	title := fmt.Sprintf("see why all %s of the nodes are unhealthy to the device plugin that has announced it", name)
 	commands := []string{fmt.Sprintf("kubectl get nodes -o custom-columns='NAME:.metadata.name,HAS:.status.capacity.%[1]s,OFFERS:.status.allocatable.%[1]s'", strings.NewReplacer(".", `\.`).Replace(string(name)))}
 	if a != nil && a.Pod != nil {
 		title = fmt.Sprintf("see why all %s are unhealthy to %s by its log, and have it look again", name, a.Name())
-		commands = append(commands, fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name),
-			fmt.Sprintf("kubectl -n %s rollout restart daemonset %s  # its pods look, and register, when they start; who runs with such a device keeps it", a.Set.Namespace, a.Set.Name))
+		commands = append(commands, fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name))
+		if name != kvm { // which it looks for all the time
+			again = a.Pods
+			commands = append(commands, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s  # its pods look, and register, when they start; who runs with such a device keeps it", a.Set.Namespace, a.Set.Name))
+		}
 	}
 	if name == kvm {
 		title = "give the nodes hardware virtualization (/dev/kvm), or have KubeVirt emulate it"
 		commands = append(commands, "# on the machine: ls -l /dev/kvm; modprobe kvm_intel or kvm_amd; a node that is a virtual machine needs nested virtualization from what runs it",
 			`kubectl get kubevirts -A  # then, slow and for trials only: kubectl -n NAMESPACE patch kubevirt NAME --type=merge -p '{"spec":{"configuration":{"developerConfiguration":{"useEmulation":true}}}}'`)
 	}
-	return edit.LookAt(diagnosis.Unknown, title, onMachine, commands...)
+	ch := edit.LookAt(diagnosis.Unknown, title, onMachine, commands...)
+	if ch.Drained = again; len(again) > 0 {
+		ch.Risk = diagnosis.LowRisk
+	}
+	return ch
 }

@@ -20,8 +20,12 @@ func (c *Workload) GiveToHAMi(id diagnosis.CauseID) []Change {
 		title += "; HAMi's webhook leaves it out, by label " + hamisWebhook + "=ignore of its namespace"
 		look = []string{off}
 	}
-	return []Change{LookAt(id, title, "HAMi decides by its own accounting, which is not run here", append(look,
-		fmt.Sprintf("kubectl -n %s edit %s  # spec.schedulerName: hami-scheduler, as HAMi's webhook writes it; a pod has to be made again", c.Incident.Workload.Namespace, c.WorkloadName()))...)}
+	ch := LookAt(id, title, "HAMi decides by its own accounting, which is not run here", append(look,
+		fmt.Sprintf("kubectl -n %s edit %s  # spec.schedulerName: hami-scheduler, as HAMi's webhook writes it; a pod has to be made again", c.Incident.Workload.Namespace, c.WorkloadName()))...)
+	if ch.Drained = c.Cluster.Running(c.Incident.Workload); len(ch.Drained) > 0 { // a changed template rolls them
+		ch.Risk = diagnosis.MediumRisk
+	}
+	return []Change{ch}
 }
 
 // hamisWebhook is the label by which HAMi's webhook leaves pods and namespaces out (its chart, webhook.yaml).

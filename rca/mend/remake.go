@@ -15,7 +15,7 @@ import (
 // Remake is for a node whose MIG instances are gone and that no MIG manager sees to: a person makes them again.
 // That its kubelet knows the name of a profile shows that there was one at least; how many there were nothing tells.
 func Remake(c *edit.Workload, n *view.Node) edit.Change {
-	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 10, Risk: diagnosis.LowRisk,
+	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: diagnosis.MIGLayoutDrift, Manual: true, Minutes: 10, Risk: diagnosis.LowRisk, Drained: []*corev1.Pod{n.PluginPod()},
 		Title: fmt.Sprintf("make the MIG instances of %s again, as they were", n.Name),
 		Until: "the MIG instances of " + n.Name + " are made again and its device plugin has looked",
 		Steps: []string{"see that there are none", "make them again", "have the device plugin look", "have that done at every start of the machine: by mig-parted's nvidia-mig-manager.service, or by the GPU Operator's MIG manager"}}

@@ -27,7 +27,7 @@ func TestInstancesAreMadeAgain(t *testing.T) {
 		ch := Remake(c, c.Node("n"))
 		host := "kubectl debug node/n -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi mig "
 		commands := []string{host + "-lgi  # none, where they went with the reboot", host + "-cgi 1g.5gb -C  # each as often as it was, and the other profiles that there were", edit.EvictCommand(plugin) + "  # the device plugin looks when it starts"}
-		if edittest.Told(ch) != want || !slices.Equal(ch.Commands, commands) || len(ch.Drained) > 0 || (ch.Until != "") != (ch.Untestable == "") {
+		if edittest.Told(ch) != want || !slices.Equal(ch.Commands, commands) || len(ch.Drained) != 1 || ch.Drained[0] != plugin || (ch.Until != "") != (ch.Untestable == "") {
 			t.Errorf("%s until %q, %q; want %s", edittest.Told(ch), ch.Until, ch.Commands, want)
 		}
 		if ch.Node == nil {

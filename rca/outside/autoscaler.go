@@ -294,9 +294,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{c.EditByHand("topologySpreadConstraints: whenUnsatisfiable ScheduleAnyway"),
 			"# or kubectl edit nodepool " + g.Counted[0] + "  # spec.template.spec.taints: one that the pod does not tolerate and its own do; Karpenter then replaces its machines one by one (drift)"}
 	case g.Bar == scaling.Priority:
-		ch.Title = "give the pod a priority of -10 or more, or lower the autoscaler's cutoff: below it no node is brought, and none kept for it"
-		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep expendable-pods-priority-cutoff", "kubectl get priorityclasses",
-			c.EditByHand("priorityClassName: a class of -10 or more (the value of one cannot be changed)")}
+		return []edit.Change{aboveCutoff(c)}
 	case g.Bar == scaling.Offering && len(g.Pools) > 0:
 		ch.Title = "let NodePool " + g.Pools[0].Name + " take more: other zones, instance types or capacity types"
 		ch.Commands = append(widen(c), "kubectl -n default get events --field-selector involvedObject.kind=NodeClaim  # did the cloud refuse one? Then Karpenter tries again by itself within minutes")
@@ -363,6 +361,13 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Commands = addGroup(c)
 	}
 	return []edit.Change{ch}
+}
+
+// aboveCutoff is for the pod that the cluster autoscaler leaves alone for its priority.
+func aboveCutoff(c *edit.Workload) edit.Change {
+	return growing(diagnosis.AutoscalerCannotHelp, "give the pod a priority of -10 or more, or lower the autoscaler's cutoff: below it no node is brought, and none kept for it",
+		"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep expendable-pods-priority-cutoff", "kubectl get priorityclasses",
+		c.EditByHand("priorityClassName: a class of -10 or more (the value of one cannot be changed)"))
 }
 
 // asked is how much of a resource one pod asks for.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/rcatest"
@@ -68,6 +69,21 @@ func TestWhatHelpsAfterARefusal(t *testing.T) {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// Who of the workload runs is named where its template is to be changed for HAMi, for that rolls it.
+func TestWhoIsRolledForHAMi(t *testing.T) {
+	w := newWorld()
+	w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
+	w.Nodes[0].Annotations = map[string]string{"hami.io/node-nvidia-register": "GPU-a"}
+	sibling := w.Wait.DeepCopy()
+	sibling.Name, sibling.UID, sibling.Spec.NodeName, sibling.Status.Phase = "sibling", "sibling", "n", corev1.PodRunning
+	sibling.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "w", UID: "d", Controller: new(true)}}
+	w.Pods = append(w.Pods, sibling)
+	c := refused(t, w, "Deployment", "no binding pod found on node n")
+	if got := Again(c); len(got) != 1 || len(got[0].Drained) != 1 || got[0].Drained[0].Name != "sibling" || got[0].Risk != diagnosis.MediumRisk {
+		t.Errorf("%+v", got)
 	}
 }
 
