@@ -5,22 +5,21 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // idleGPUHolders: with what idle pods hold of it, a node has enough. Idle is who was
-// watched for the whole window on each of its GPUs; what could not be watched counts
-// as work. Only likely: it is one source, and it knows pods by their names.
+// watched for the whole window on each of its GPUs, or whose containers could not begin;
+// what could not be watched counts as work. What was watched is only likely: it is one
+// source, and it knows pods by their names.
 var idleGPUHolders = Rule{ID: diagnosis.IdleGPUHolders, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if len(c.Cluster.Uses) == 0 {
-		return nil
-	}
 	a, ok := heldShort(c, n, b.Blocker)
 	if !ok {
 		return nil
 	}
 	free := n.Free(a.Resource)
 	left := free.Value()
-	f := &finding{Certainty: diagnosis.Likely, Evidence: []diagnosis.Evidence{n.UseOf(a)}}
+	f := &finding{Certainty: diagnosis.Proven, Evidence: []diagnosis.Evidence{n.UseOf(a)}}
 	for _, p := range n.Pods {
 		q, holds := n.Requests[p][a.Resource]
 		if !holds || !c.Cluster.Idle(p) {
@@ -28,12 +27,40 @@ var idleGPUHolders = Rule{ID: diagnosis.IdleGPUHolders, Tell: func(c *Case, n *v
 		}
 		u := c.Cluster.Use(p)
 		left += q.Value()
-		f.Says = fmt.Sprintf("%s held by pods that did no GPU work for %s", a.Held(), view.Age(u.Watched))
-		f.Evidence = append(f.Evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("holds %s of %s; no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)",
-			q.String(), a.Resource, u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), view.Holding(p, a.Resource, q.String())...))
+		says, fact, claims := idleness(u)
+		f.Says = a.Held() + " held by pods that " + says
+		if u.Stalled == nil || u.Stalled.Crashes() {
+			f.Certainty = diagnosis.Likely
+		}
+		f.Evidence = append(f.Evidence, diagnosis.Fact(view.PodRef(p), fmt.Sprintf("holds %s of %s; %s", q.String(), a.Resource, fact), append(view.Holding(p, a.Resource, q.String()), claims...)...))
 	}
 	if f.Says == "" || left < a.Count {
 		return nil
 	}
 	return f
 }}
+
+// idleness is what is said of an idle pod: of it and its like, and of it alone.
+func idleness(u diagnosis.Use) (says, fact string, claims []diagnosis.Claim) {
+	s := u.Stalled
+	switch {
+	case s == nil:
+		return "did no GPU work for " + view.Age(u.Watched),
+			fmt.Sprintf("no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)", u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), nil
+	case s.Crashes():
+		return "end as soon as they begin", fmt.Sprintf("it ends as soon as it begins (%s)", s.Text()), stalledClaims(s)
+	}
+	return "have not begun for " + view.Age(u.Watched), "it has not begun since " + u.Since.UTC().Format("2006-01-02 15:04 MST") + " (" + s.Text() + ")", stalledClaims(s)
+}
+
+// stalledClaims are of the container that does not begin.
+func stalledClaims(s *incident.Stall) []diagnosis.Claim {
+	if s.Container == "" {
+		return nil
+	}
+	list := "status.containerStatuses"
+	if s.Init {
+		list = "status.initContainerStatuses"
+	}
+	return []diagnosis.Claim{diagnosis.That(list+"[name="+s.Container+"].state.waiting.reason", "", diagnosis.Is, s.Reason)}
+}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,9 +17,6 @@ import (
 // owners were asked. That a person asks is a step of the fix; what is applied after
 // the approval is the evictions.
 func (c *Bench) release(n *view.Node, lack view.Deficits) []edit.Change {
-	if len(c.Cluster.Uses) == 0 {
-		return nil
-	}
 	victims, ok := c.CheapestOf(n, lack, c.Cluster.Idle)
 	if !ok || len(victims) == 0 {
 		return nil
@@ -29,22 +27,42 @@ func (c *Bench) release(n *view.Node, lack view.Deficits) []edit.Change {
 	}
 	return []edit.Change{{
 		Kind: diagnosis.ReleaseIdleHolder, Cause: diagnosis.IdleGPUHolders, Victims: victims, Minutes: 1, Risk: diagnosis.LowRisk,
-		Title:  fmt.Sprintf("ask %s, then evict idle %s from %s", whose, view.PodList(victims), n.Name),
+		Title:  fmt.Sprintf("ask %s, then evict %s from %s", whose, c.idle(victims), n.Name),
 		Detail: func(ch *edit.Change) { c.detailRelease(ch) },
 	}}
+}
+
+// idle names pods by what makes them so.
+func (c *Bench) idle(pods []*corev1.Pod) string {
+	names := view.PodList(pods)
+	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return c.Cluster.Use(p).Stalled == nil }) {
+		return "idle " + names
+	}
+	if len(pods) > 1 {
+		return names + ", which do not run,"
+	}
+	return names + ", which does not run,"
 }
 
 func (c *Bench) detailRelease(ch *edit.Change) {
 	for _, v := range ch.Victims {
 		u := c.Cluster.Use(v)
-		ch.Steps = append(ch.Steps, fmt.Sprintf("ask the owner of %s/%s%s yourself (no message is sent): no GPU work seen since %s", v.Namespace, v.Name, ownerText(v), u.Since.UTC().Format("2006-01-02 15:04 MST")))
+		works := "no GPU work seen since " + u.Since.UTC().Format("2006-01-02 15:04 MST")
+		if u.Stalled != nil {
+			works = "it does not run: " + u.Stalled.Text()
+		}
+		ch.Steps = append(ch.Steps, fmt.Sprintf("ask the owner of %s/%s%s yourself (no message is sent): %s", v.Namespace, v.Name, ownerText(v), works))
 	}
 	for _, v := range ch.Victims {
 		u := c.Cluster.Use(v)
 		ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
 		ch.Commands = append(ch.Commands, edit.EvictCommand(v))
 		// Without the time since when: it moves on, and would make every plan stale.
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName, "idle": u.Watched.String()}})
+		idle := u.Watched.String()
+		if u.Stalled != nil {
+			idle = "does not run"
+		}
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName, "idle": idle}})
 	}
 }
 

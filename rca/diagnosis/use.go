@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"context"
 	"time"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // Holder is a pod that holds GPUs, with what its GPU work is looked up by.
@@ -29,6 +31,8 @@ type Use struct {
 	Since time.Time
 	// Unknown says why nothing can be told; empty when it can.
 	Unknown string
+	// Stalled is why the pod's containers with GPUs could not begin; nil where its work was measured.
+	Stalled *incident.Stall
 }
 
 // Measure tells what pods did with their GPUs in the time before at. Nothing is known of

@@ -272,7 +272,15 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	mine := view.PriorityOf([]*corev1.Pod{c.Pod}) // as it was: by being raised nobody matters more
 	byPriority := net{mine: runs}
 	f.net = net{mine: runs}
+	for _, p := range slices.Concat(f.victims, f.restarts) {
+		if c.Cluster.Use(p).Stalled != nil {
+			e.WaitingBefore++ // it does not run either
+		}
+	}
 	for _, p := range slices.Concat(f.thenWait, f.gone) {
+		if c.Cluster.Use(p).Stalled != nil {
+			continue
+		}
 		priority := view.PriorityOf([]*corev1.Pod{p})
 		if f.below() {
 			priority = min(priority, mine-1)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // NoMeasure is said where nobody could be asked.
@@ -49,7 +50,7 @@ func (w *Cluster) holders() []diagnosis.Holder {
 // Holder is what the pod holds of the node's GPUs, to ask what it does with them; false
 // when it holds none.
 func (n *Node) Holder(p *corev1.Pod) (diagnosis.Holder, bool) {
-	h := diagnosis.Holder{PodName: diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}, Running: runningSince(p),
+	h := diagnosis.Holder{PodName: diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}, Running: incident.RunningSince(p, asksGPU),
 		MIG: strings.Contains(n.Labels["nvidia.com/gpu.product"], "-MIG-")} // strategy single: instances are nvidia.com/gpu
 	holds := false
 	for name, q := range n.Requests[p] {
@@ -66,40 +67,31 @@ func (n *Node) Holder(p *corev1.Pod) (diagnosis.Holder, bool) {
 	return h, holds
 }
 
-// runningSince is the last start of a pod or of one of its containers with GPUs.
-func runningSince(p *corev1.Pod) time.Time {
-	if p.Status.StartTime == nil {
-		return time.Time{}
-	}
-	since := p.Status.StartTime.Time
-	gpu := map[string]bool{}
-	for _, k := range p.Spec.Containers {
-		for _, list := range []corev1.ResourceList{k.Resources.Limits, k.Resources.Requests} {
-			for name := range list {
-				gpu[k.Name] = gpu[k.Name] || IsGPU(name)
-			}
-		}
-	}
-	for _, s := range p.Status.ContainerStatuses {
-		switch {
-		case !gpu[s.Name]:
-		case s.State.Running == nil:
-			return time.Time{}
-		case s.State.Running.StartedAt.After(since):
-			since = s.State.Running.StartedAt.Time
-		}
-	}
-	return since
+// asksGPU says whether a container asks for a GPU.
+func asksGPU(k corev1.Container) bool {
+	return HoldsGPU(k.Resources.Limits) || HoldsGPU(k.Resources.Requests)
 }
 
-// Use is what is known of a pod's GPU work.
+// Use is what is known of a pod's GPU work: what was measured, else that none of its
+// containers that ask for a GPU could begin.
 func (w *Cluster) Use(p *corev1.Pod) diagnosis.Use {
-	return w.Uses[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]
+	u := w.Uses[diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}]
+	if u.Watched > 0 && u.Unknown == "" {
+		return u
+	}
+	if s := incident.Stalled(p, asksGPU); s != nil && w.State.Now.Sub(s.Since) >= stalls {
+		return diagnosis.Use{Idle: true, Since: s.Since, Watched: w.State.Now.Sub(s.Since), Stalled: s}
+	}
+	return u
 }
+
+// stalls is how long a pod may fail to begin and still be about to: the kubelet waits up to 5 min
+// before it pulls an image again (pkg/kubelet/kubelet.go, MaxImageBackOff).
+const stalls = 10 * time.Minute
 
 // Idle says whether a pod, and all that leave with it, were seen to do no GPU work.
 func (w *Cluster) Idle(p *corev1.Pod) bool {
-	if len(w.Uses) == 0 {
+	if !w.Use(p).Idle {
 		return false
 	}
 	for _, p := range w.Together(p) {

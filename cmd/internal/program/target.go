@@ -138,7 +138,7 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 	near := ""
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s.", t.name, p.Namespace, p.Name, p.Status.Phase)))
+			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s.", t.name, p.Namespace, p.Name, incident.Standing(p))))
 			return nil
 		}
 		if _, _, waits := incident.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {

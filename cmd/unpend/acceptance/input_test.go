@@ -84,7 +84,7 @@ func TestExitCodesAndOutputs(t *testing.T) {
 	if code, out, _ := call(t, "why", "waiting", "-f", dump, "-o", "yaml"); code != 0 || !strings.Contains(out, "kind: DiagnosisList") {
 		t.Errorf("exit %d, %q", code, out)
 	}
-	if code, _, errs := call(t, "why", "serving-0", "-f", dump); code != 0 || !strings.Contains(errs, "serving-0 does not wait: pod demo/serving-0 is Running.") {
+	if code, _, errs := call(t, "why", "serving-0", "-f", dump); code != 0 || !strings.Contains(errs, "serving-0 does not wait: pod demo/serving-0 is Running on ") {
 		t.Errorf("exit %d, %q", code, errs)
 	}
 	if code, out, errs := call(t, "why", "-n", "elsewhere", "-f", dump, "--exit-code"); code != 1 || out != "" || errs != "unpend: the dump holds nothing of namespace elsewhere: it has demo\n" {

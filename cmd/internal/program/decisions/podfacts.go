@@ -42,17 +42,19 @@ func (f podFacts) of(name diagnosis.PodName, how string) terminal.Pod {
 	if top := incident.Topmost(p, f.world.State.Owner); top.Kind != "Pod" {
 		out.Owner = top.Kind + "/" + top.Name
 	}
-	f.work(&out)
+	f.work(&out, p)
 	return out
 }
 
 // work says what the pod does with its GPUs, where somebody has looked.
-func (f podFacts) work(p *terminal.Pod) {
-	use, asked := f.world.Uses[p.PodName]
+func (f podFacts) work(p *terminal.Pod, pod *corev1.Pod) {
+	use := f.world.Use(pod)
 	switch {
-	case !asked:
+	case use == diagnosis.Use{}:
 	case use.Unknown != "":
 		p.Work = "not known: " + use.Unknown
+	case use.Stalled != nil:
+		p.Idle, p.Work = new(true), "none: "+use.Stalled.Text()
 	case use.Idle:
 		p.Idle, p.Work = new(true), "none for "+view.Age(f.world.State.Now.Sub(use.Since))
 	default:

@@ -143,7 +143,7 @@ func instead(st *cluster.State, q kubectl.Question, phases map[corev1.PodPhase]i
 	if q.About.Kind == "Pod" {
 		if p := st.Pod(q.About.Namespace, q.About.Name); p != nil {
 			if p.Spec.NodeName != "" {
-				return fmt.Sprintf("it is %s on %s", p.Status.Phase, p.Spec.NodeName)
+				return "it is " + incident.Standing(p)
 			}
 			return fmt.Sprintf("it is %s, and no scheduler has refused it", p.Status.Phase)
 		}
