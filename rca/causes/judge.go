@@ -58,6 +58,7 @@ func (c *Case) Judge() ([]diagnosis.NodeBlockers, []diagnosis.Cause) {
 	if len(byID) == 0 {
 		byID.note(diagnosis.Unknown, "", c.nothingBlocks())
 	}
+	byID.apart(nodes)
 	causes := make([]diagnosis.Cause, 0, len(byID))
 	for _, id := range diagnosis.Catalogue() {
 		if cause := byID[id]; cause != nil {

@@ -15,6 +15,7 @@ type telling struct {
 	stated map[[2]string]bool // by reference and fact
 	ofNode int                // where the evidence begins that is of the last of Nodes
 	said   []saying
+	of     []int          // where in said is what is said of each of Nodes; -1: nothing of its own
 	at     map[string]int // where in said
 }
 
@@ -45,12 +46,39 @@ func (t tellings) note(id diagnosis.CauseID, node string, f *finding) {
 		cause.say(f.Says, node)
 	}
 	if node != "" && isNew {
-		cause.Nodes = append(cause.Nodes, node)
+		of := -1
+		if f.Says != "" {
+			of = cause.at[f.Says]
+		}
+		cause.Nodes, cause.of = append(cause.Nodes, node), append(cause.of, of)
 		cause.ofNode = len(cause.Evidence)
 	}
 	for _, e := range f.Evidence {
 		if e.Fact != "" && !cause.states(e, node) {
 			cause.Evidence = append(cause.Evidence, e)
+		}
+	}
+}
+
+// apart leaves with the nodes what is not said of all of a cause's.
+func (t tellings) apart(nodes []diagnosis.NodeBlockers) {
+	for id, k := range t {
+		at := 0 // of the cause's nodes, which are in the same order
+		for i := range nodes {
+			if len(k.said) < 2 || at == len(k.Nodes) {
+				break
+			}
+			n := &nodes[i]
+			if n.Name != k.Nodes[at] {
+				continue
+			}
+			if of := k.of[at]; of >= 0 {
+				if n.Says == nil {
+					n.Says = map[diagnosis.CauseID]string{}
+				}
+				n.Says[id] = k.said[of].says
+			}
+			at++
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -51,5 +53,26 @@ func TestTheLeastCertainNodeCounts(t *testing.T) {
 		if k := all[diagnosis.GPUsInUse]; k.Certainty != c.want || len(k.Nodes) != len(c.of) {
 			t.Errorf("%v: %s of %v", c.of, k.Certainty, k.Nodes)
 		}
+	}
+}
+
+// What a cause does not say of all of its nodes stays with each of them; what it says of all does not.
+func TestWhatIsSaidOfOneNodeStaysWithIt(t *testing.T) {
+	all := tellings{}
+	nodes := []diagnosis.NodeBlockers{}
+	for _, one := range []struct {
+		node, says string
+		cause      diagnosis.CauseID
+	}{{"n1", "taint a", diagnosis.UntoleratedTaint}, {"n2", "", diagnosis.UntoleratedTaint}, {"n3", "held", diagnosis.GPUsInUse}, {"n4", "held", diagnosis.GPUsInUse}, {"n5", "taint b", diagnosis.UntoleratedTaint}} {
+		all.note(one.cause, one.node, &finding{Certainty: diagnosis.Proven, Says: one.says})
+		nodes = append(nodes, diagnosis.NodeBlockers{Name: one.node})
+	}
+	all.apart(nodes)
+	of := func(says string) map[diagnosis.CauseID]string {
+		return map[diagnosis.CauseID]string{diagnosis.UntoleratedTaint: says}
+	}
+	want := []diagnosis.NodeBlockers{{Name: "n1", Says: of("taint a")}, {Name: "n2"}, {Name: "n3"}, {Name: "n4"}, {Name: "n5", Says: of("taint b")}}
+	if diff := cmp.Diff(want, nodes); diff != "" {
+		t.Error(diff)
 	}
 }

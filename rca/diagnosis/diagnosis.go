@@ -107,6 +107,8 @@ type Evidence struct {
 type NodeBlockers struct {
 	Name     string    `json:"name"`
 	Blockers []Blocker `json:"blockers"`
+	// Says is what causes say of this node that they do not say of all of theirs.
+	Says map[CauseID]string `json:"says,omitempty"`
 }
 
 // Blocker is one reason of one scheduler plugin, and its cause.

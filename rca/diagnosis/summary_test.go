@@ -57,7 +57,7 @@ func TestSmallDiagnosisTravelsWhole(t *testing.T) {
 		Requests: map[string]string{"nvidia.com/mig-2g.10gb": "1"}, Headline: "two nodes are tainted",
 		Drawing: &Drawing{Node: "gpu-1", Slices: 8, Before: []DrawnSlot{{"1g", 0, 1, "ml/x"}, {"1g", 1, 1, ""}}},
 		Causes:  []Cause{{UntoleratedTaint, Proven, "2 nodes are tainted", []string{"gpu-1", "gpu-2"}, []Evidence{Fact("Node/gpu-1", "taint a", That(Taints, "key=a", Exists, ""))}}},
-		Nodes:   []NodeBlockers{{"gpu-3", []Blocker{taint("b")}}, {"gpu-2", []Blocker{taint("a")}}, {"gpu-1", []Blocker{taint("a")}}},
+		Nodes:   []NodeBlockers{{Name: "gpu-3", Blockers: []Blocker{taint("b")}}, {Name: "gpu-2", Blockers: []Blocker{taint("a")}}, {Name: "gpu-1", Blockers: []Blocker{taint("a")}}},
 		Fixes: []Fix{{ID: 1, Kind: AddToleration, Kinds: []FixKind{AddToleration}, Title: "tolerate a <taint>", Held: "the breaker is open", Cost: Cost{Evictions: []PodName{{"ml", "x"}}, Restarts: []PodName{}, Nodes: []string{"gpu-1"}, Minutes: 1}, Risk: LowRisk, Mechanism: None,
 			Proof: Proof{Verdict: Schedules, Node: "gpu-1", GPU: &gpu, Why: "accepted"}, Steps: []string{"one"}, Commands: []string{"kubectl get"}, Actions: []Action{{Verb: VerbRecreate}}, Plan: "aa"}},
 		Knowledge: []knowledge.Hit{{Title: "t", At: at}}, Unread: []string{}}
@@ -99,7 +99,7 @@ func TestTenThousandNodesTravel(t *testing.T) {
 	} {
 		d := Diagnosis{Incident: "gpu-0123456789", Pods: WaitingPods{Waiting: 10000}}
 		for i := range 10000 {
-			d.Nodes = append(d.Nodes, NodeBlockers{fmt.Sprintf("gpu-%05d", i), tc.blockers(i)})
+			d.Nodes = append(d.Nodes, NodeBlockers{Name: fmt.Sprintf("gpu-%05d", i), Blockers: tc.blockers(i)})
 		}
 		s, bytes := travel(t, d)
 		in, named := counted(s)
@@ -227,7 +227,7 @@ func TestAnyDiagnosisTravels(t *testing.T) {
 			return Blocker{text.Draw(t, "plugin"), text.Draw(t, "reason"), CauseID(text.Draw(t, "cause"))}
 		}), 0, 6), 1, 4).Draw(t, "blockers")
 		for i := range 20 {
-			d.Nodes = append(d.Nodes, NodeBlockers{fmt.Sprintf("gpu-%d", i), blockers[i%len(blockers)]})
+			d.Nodes = append(d.Nodes, NodeBlockers{Name: fmt.Sprintf("gpu-%d", i), Blockers: blockers[i%len(blockers)]})
 		}
 		s, _ := travel(t, d)
 		in, _ := counted(s)

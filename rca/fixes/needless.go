@@ -7,15 +7,18 @@ import (
 )
 
 // needless says that another fix brings as much by a part of what this one does: what it does
-// besides, to make room on a node that is not needed, helps nobody. Guard-rails that keep the
+// besides, to make room on a node that is not needed, helps nobody; what that adds is not even proved where the
+// other is. Guard-rails that keep the
 // other from being begun keep this one's reason to be.
 func (f *candidate) needless(all []*candidate) bool {
 	verdict := f.fix.Proof.Verdict
-	if verdict != diagnosis.Schedules && verdict != diagnosis.Waits {
+	if verdict == diagnosis.Refuted {
 		return false
 	}
 	return slices.ContainsFunc(all, func(o *candidate) bool {
-		return o.fix.Proof.Verdict == verdict && (!o.held || f.held) && o.runs() >= f.runs() && o.partOf(f)
+		tried := o.fix.Proof.Verdict
+		settles := tried == verdict && verdict != diagnosis.Unproven || verdict == diagnosis.Unproven && (tried == diagnosis.Schedules || tried == diagnosis.Waits)
+		return settles && (!o.held || f.held) && o.runs() >= f.runs() && o.partOf(f)
 	})
 }
 

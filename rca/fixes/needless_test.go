@@ -33,6 +33,8 @@ func TestNeedlessFixes(t *testing.T) {
 		"the smaller may not begin":        {held(fix(diagnosis.Schedules, 1, "a")), fix(diagnosis.Schedules, 1, "a", "b"), false},
 		"neither may begin":                {held(fix(diagnosis.Schedules, 1, "a")), held(fix(diagnosis.Schedules, 1, "a", "b")), true},
 		"nobody knows what either brings":  {fix(diagnosis.Unproven, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), false},
+		"a part of it is proved":           {fix(diagnosis.Waits, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), true},
+		"a part of it was refused":         {fix(diagnosis.Refuted, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), false},
 		"what needs nothing is no part":    {fix(diagnosis.Schedules, 1), fix(diagnosis.Schedules, 1, "a"), false},
 		"it is not a part of itself alone": {fix(diagnosis.Waits, 0, "a", "b"), fix(diagnosis.Waits, 0, "a"), false},
 	} {

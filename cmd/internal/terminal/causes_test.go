@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/notifytest/scenarios"
 )
 
@@ -43,5 +44,27 @@ func TestTheNextCommandIsNoRemark(t *testing.T) {
 		if command, hint := firstOf(tc.commands); command != tc.command || hint != tc.hint {
 			t.Errorf("%q: %q, %q", tc.commands, command, hint)
 		}
+	}
+}
+
+// A row of the tree says what keeps the pod from its own nodes, where the cause says something else of others.
+func TestARowSaysWhatHoldsForItsNodes(t *testing.T) {
+	tainted := func(name, says string, more ...diagnosis.Blocker) diagnosis.NodeBlockers {
+		return diagnosis.NodeBlockers{Name: name, Blockers: append(more, diagnosis.Blocker{Plugin: "TaintToleration", Cause: diagnosis.UntoleratedTaint}), Says: map[diagnosis.CauseID]string{diagnosis.UntoleratedTaint: says}}
+	}
+	d := diagnosis.Diagnosis{
+		Causes: []diagnosis.Cause{{ID: diagnosis.UntoleratedTaint, Certainty: diagnosis.Proven, Says: "taint a (2 nodes); taint b (n3)"}, {ID: diagnosis.GPUsInUse, Certainty: diagnosis.Proven, Says: "held"}},
+		Nodes:  []diagnosis.NodeBlockers{tainted("n1", "taint a"), tainted("n2", "taint a"), tainted("n3", "taint b", diagnosis.Blocker{Cause: diagnosis.GPUsInUse})},
+	}
+	o := reasons{style{Width: 120}}
+	got := strings.Join(o.why(d), "\n")
+	for _, want := range []string{"2 nodes  taint a ", "1 node   taint b; also held"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q:\n%s", want, got)
+		}
+	}
+	d.Nodes[1] = tainted("n2", "taint c")
+	if got := strings.Join(o.why(d), "\n"); !strings.Contains(got, "2 nodes  taint a (2 nodes); taint b (n3)") {
+		t.Errorf("of nodes that differ all is said:\n%s", got)
 	}
 }

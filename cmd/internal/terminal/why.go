@@ -132,7 +132,7 @@ func (o reasons) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.Cau
 			ids = append(ids, o.clean(string(id)))
 			continue
 		}
-		says, ids = append(says, o.clean(d.Causes[i].Says)), append(ids, o.label(d.Causes[i]))
+		says, ids = append(says, o.clean(ofNodes(d, g, d.Causes[i]))), append(ids, o.label(d.Causes[i]))
 		if r.fact == "" && !told[id] {
 			told[id], r.fact = true, o.decisive(d.Causes[i], g.nodes)
 		}
@@ -144,6 +144,21 @@ func (o reasons) groupRow(d diagnosis.Diagnosis, g group, told map[diagnosis.Cau
 		r.ids += " " + o.clean(g.nodes[0])
 	}
 	return r
+}
+
+// ofNodes is what a cause says of a group's nodes: what it says of all, where it tells these apart.
+func ofNodes(d diagnosis.Diagnosis, g group, c diagnosis.Cause) string {
+	says := ""
+	for _, n := range d.Nodes {
+		if !slices.Contains(g.nodes, n.Name) {
+			continue
+		}
+		if of := n.Says[c.ID]; of == "" || says != "" && says != of {
+			return c.Says
+		}
+		says = n.Says[c.ID]
+	}
+	return cmp.Or(says, c.Says)
 }
 
 // label is a cause's id, marked when it is not proven.
