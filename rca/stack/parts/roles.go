@@ -71,7 +71,7 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 		return MPS
 	case has(func(c corev1.Container) bool { return strings.HasPrefix(c.Name, "gpu-feature-discovery") }):
 		return Features
-	case has(named("nfd-worker")), strings.HasSuffix(name, "node-feature-discovery-worker"), has(func(c corev1.Container) bool {
+	case has(named("nfd-worker")), name == "nfd-worker", app == "nfd-worker", strings.HasSuffix(name, "node-feature-discovery-worker"), has(func(c corev1.Container) bool {
 		return strings.Contains(c.Image, "node-feature-discovery") && c.Name == "worker"
 	}):
 		return Discovery
