@@ -266,3 +266,30 @@ func TestIdleHoldersAreAskedFirst(t *testing.T) {
 		}
 	}
 }
+
+// Of a holder that cannot begin it is said why, what is evicted relies on that, and who works is left alone.
+func TestWhoCannotBeginIsAskedFor(t *testing.T) {
+	w := newWorld()
+	w.Asking(list("nvidia.com/gpu", "1"))
+	w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}})
+	w.AddHolder("a", "n", view.WholeGPU, 0)
+	b := w.AddHolder("b", "n", view.WholeGPU, 0)
+	b.CreationTimestamp = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
+	b.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: b.Spec.Containers[0].Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}}}}
+	c := w.bench(t, "Deployment")
+	lack, _ := c.Node("n").DeficitsOf(c.Wants)
+	all := c.release(c.Node("n"), lack)
+	if len(all) != 1 {
+		t.Fatalf("%d changes", len(all))
+	}
+	ch := all[0]
+	ch.Detail(&ch)
+	want := []string{"ask the owner of a/b (replicaset/b) yourself (no message is sent): it does not run: " + b.Spec.Containers[0].Name + ": ImagePullBackOff: not found", "evict a/b"}
+	if ch.Title != "ask its owner, then evict a/b, which does not run, from n" || !slices.Equal(ch.Steps, want) || len(ch.Actions) != 1 || ch.Actions[0].Relies["idle"] != diagnosis.DoesNotRun {
+		t.Errorf("%s: %q %+v, want %q", ch.Title, ch.Steps, ch.Actions, want)
+	}
+	b.CreationTimestamp = metav1.NewTime(rcatest.Noon.Add(-9 * time.Minute))
+	if all := c.release(c.Node("n"), lack); len(all) != 0 {
+		t.Errorf("it may still begin: %+v", all)
+	}
+}

@@ -60,7 +60,7 @@ func (c *Bench) detailRelease(ch *edit.Change) {
 		// Without the time since when: it moves on, and would make every plan stale.
 		idle := u.Watched.String()
 		if u.Stalled != nil {
-			idle = "does not run"
+			idle = diagnosis.DoesNotRun
 		}
 		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName, "idle": idle}})
 	}

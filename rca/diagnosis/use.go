@@ -35,6 +35,10 @@ type Use struct {
 	Stalled *incident.Stall
 }
 
+// DoesNotRun is what an eviction relies on as idle that was proved of a pod which had not begun, or ended as
+// soon as it began.
+const DoesNotRun = "does not run"
+
 // Measure tells what pods did with their GPUs in the time before at. Nothing is known of
 // pods that it leaves out. It must come back within a few seconds; an error
 // means that nothing could be measured, and the diagnosis goes on without.

@@ -50,7 +50,7 @@ func (w *Cluster) holders() []diagnosis.Holder {
 // Holder is what the pod holds of the node's GPUs, to ask what it does with them; false
 // when it holds none.
 func (n *Node) Holder(p *corev1.Pod) (diagnosis.Holder, bool) {
-	h := diagnosis.Holder{PodName: diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}, Running: incident.RunningSince(p, asksGPU),
+	h := diagnosis.Holder{PodName: diagnosis.PodName{Namespace: p.Namespace, Name: p.Name}, Running: incident.RunningSince(p, AsksGPU),
 		MIG: strings.Contains(n.Labels["nvidia.com/gpu.product"], "-MIG-")} // strategy single: instances are nvidia.com/gpu
 	holds := false
 	for name, q := range n.Requests[p] {
@@ -67,8 +67,8 @@ func (n *Node) Holder(p *corev1.Pod) (diagnosis.Holder, bool) {
 	return h, holds
 }
 
-// asksGPU says whether a container asks for a GPU.
-func asksGPU(k corev1.Container) bool {
+// AsksGPU says whether a container asks for a GPU.
+func AsksGPU(k corev1.Container) bool {
 	return HoldsGPU(k.Resources.Limits) || HoldsGPU(k.Resources.Requests)
 }
 
@@ -79,7 +79,7 @@ func (w *Cluster) Use(p *corev1.Pod) diagnosis.Use {
 	if u.Watched > 0 && u.Unknown == "" {
 		return u
 	}
-	if s := incident.Stalled(p, asksGPU); s != nil && w.State.Now.Sub(s.Since) >= stalls {
+	if s := incident.Stalled(p, AsksGPU); s != nil && w.State.Now.Sub(s.Since) >= stalls {
 		return diagnosis.Use{Idle: true, Since: s.Since, Watched: w.State.Now.Sub(s.Since), Stalled: s}
 	}
 	return u

@@ -99,6 +99,17 @@ func madeFromAnother(st *cluster.State, p *corev1.Pod, d *appsv1.Deployment) boo
 	return !equality.Semantic.DeepEqual(*template, d.Spec.Template)
 }
 
+// changedPod says what of a pod is not as the plan relies on it.
+func changedPod(p *corev1.Pod, relied map[string]string) error {
+	if on := relied["node"]; on != "" && p.Spec.NodeName != on {
+		return fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", plan.ErrStale, p.Namespace, p.Name, p.Spec.NodeName, on)
+	}
+	if relied["idle"] == diagnosis.DoesNotRun && incident.Stalled(p, view.AsksGPU) == nil {
+		return fmt.Errorf("%w: pod %s/%s did not run, and may do so now", plan.ErrStale, p.Namespace, p.Name)
+	}
+	return nil
+}
+
 func changedTarget(st *cluster.State, t diagnosis.Target, relied map[string]string) error {
 	var uid string
 	var differs error
@@ -110,9 +121,7 @@ func changedTarget(st *cluster.State, t diagnosis.Target, relied map[string]stri
 	case "Pod":
 		if p := st.Pod(t.Namespace, t.Name); p != nil {
 			uid = string(p.UID)
-			if on := relied["node"]; on != "" && p.Spec.NodeName != on {
-				differs = fmt.Errorf("%w: pod %s/%s is on %q, it was on %q", plan.ErrStale, t.Namespace, t.Name, p.Spec.NodeName, on)
-			}
+			differs = changedPod(p, relied)
 		}
 	case "ResourceQuota":
 		if i := slices.IndexFunc(st.Quotas, func(q *corev1.ResourceQuota) bool { return q.Namespace == t.Namespace && q.Name == t.Name }); i >= 0 {
