@@ -31,6 +31,8 @@ type Shut struct {
 	says  string
 	Until string // what opens it, after the node's name
 	taint corev1.Taint
+	// network: the node is not ready for want of one.
+	network bool
 	// By is the DaemonSet whose pod would open the node, and is kept from it; nil: nothing is
 	// known to keep it.
 	By     *appsv1.DaemonSet
@@ -70,6 +72,9 @@ var openers = map[string]struct {
 func (s *Shut) Openers(c view.Subject, n *view.Node) []*corev1.Pod {
 	of := openers[s.taint.Key]
 	var out []*corev1.Pod
+	if s.network = awaitsNetwork(n, s.taint); s.network {
+		return networkers(n)
+	}
 	for _, p := range c.Cluster.State.Pods {
 		by := metav1.GetControllerOfNoCopy(p)
 		onNode := of.daemonSet != "" && p.Spec.NodeName == n.Name && by != nil && by.Kind == "DaemonSet" && by.Name == of.daemonSet
@@ -79,6 +84,35 @@ func (s *Shut) Openers(c view.Subject, n *view.Node) []*corev1.Pod {
 		}
 	}
 	return out
+}
+
+// networks are DaemonSets without whose pod a node has no network, as their makers name them; some
+// distributions put their own name in front.
+var networks = []string{"antrea-agent", "aws-node", "azure-cns", "calico-node", "canal", "cilium", "kindnet", "kube-flannel", "kube-flannel-ds", "kube-router", "ovnkube-node", "weave-net"}
+
+// awaitsNetwork says whether a node's kubelet does not call it Ready because it has no network yet.
+func awaitsNetwork(n *view.Node, t corev1.Taint) bool {
+	return t.Key == corev1.TaintNodeNotReady && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && strings.Contains(c.Message, "NetworkPluginNotReady")
+	})
+}
+
+// networkers are the pods on a node that give it its network.
+func networkers(n *view.Node) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(p)
+		return view.Ended(p) || by == nil || by.Kind != "DaemonSet" || !slices.ContainsFunc(networks, func(name string) bool {
+			return by.Name == name || strings.HasSuffix(by.Name, "-"+name)
+		})
+	})
+}
+
+// Opening is what those do who open the node, of one of them; told once they are asked for.
+func (s *Shut) Opening() string {
+	if s.network {
+		return "gives it its network"
+	}
+	return "takes taint " + s.taint.Key + " off"
 }
 
 // Taint is that which is to be taken off.
