@@ -10,7 +10,6 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -117,7 +116,7 @@ func (f finding) stack() bool {
 }
 
 // runtimes says whether a device plugin asks for a RuntimeClass that may be missing.
-func (f finding) runtimes() bool { return f.stack() && stack.Of(f.Cluster).AsksRuntime() }
+func (f finding) runtimes() bool { return f.stack() && causes.AskRuntime(f.Cluster) }
 
 func (f finding) refused() bool { return len(f.Refused.All) > 0 }
 

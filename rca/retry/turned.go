@@ -14,7 +14,6 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/mend"
-	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -146,7 +145,7 @@ func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "see why the device plugin on " + t.On + " does not give it its device", Untestable: "why the device plugin refuses its own log tells",
 		Commands: []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + t.On + "  # the device plugin is one of them: its log"}}
-	if p := stack.Of(c.Cluster).PluginOf(t.Node, c.Wants); p != nil {
+	if p := t.Node.PluginPod(); p != nil && len(c.Asks) > 0 {
 		ch.Commands[0] = fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name)
 	}
 	if owner := metav1.GetControllerOfNoCopy(c.Pod); owner != nil {

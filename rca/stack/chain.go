@@ -1,11 +1,9 @@
 package stack
 
 import (
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -93,13 +91,6 @@ func (s *Stack) serving(n *view.Node) *parts.Set {
 		}
 	}
 	return best
-}
-
-// AsksRuntime says whether pods of a device plugin ask for a RuntimeClass.
-func (s *Stack) AsksRuntime() bool {
-	return slices.ContainsFunc(s.kit.Sets(parts.Plugin), func(d *parts.Set) bool {
-		return ptr.Deref(d.Spec.Template.Spec.RuntimeClassName, "") != ""
-	})
 }
 
 // finding is what is the matter with a link, as one object shows it.

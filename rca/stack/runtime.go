@@ -85,31 +85,14 @@ func (l *pluginLink) handler() *Finding {
 	f.Mends = []Mend{l.s.configure(l.n)}
 	if t := l.s.part(l.n, parts.Toolkit); t.pod != nil {
 		if t.State == "" && l.n.Labels[view.LabelGKE] == "" {
-			f.Mends[0] = t.unread(f.Mends[0])
+			f.Mends[0].Title = "have the runtime of " + l.n.Name + " read what the container toolkit wrote there"
+			f.Mends[0].Steps, f.Mends[0].Commands = homes.TakeIn(l.n, t.pod)
 			f.Says += "; the container toolkit runs there, and that runtime has not taken in what it wrote"
 			f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(t.pod), "it runs", diagnosis.That("status.phase", "", diagnosis.Is, "Running")))
 		}
 		l.s.untoldHome(l.n, f)
 	}
 	return f
-}
-
-// unread is for a toolkit that has done its work, of which the container runtime knows nothing: it wrote
-// another file than that reads, one that does not parse, or nobody has started the runtime again.
-func (p *part) unread(m Mend) Mend {
-	machine := "kubectl debug node/" + p.n.Name + " -it --image=busybox --profile=sysadmin -- chroot /host "
-	runtime, _, _ := strings.Cut(p.n.Status.NodeInfo.ContainerRuntimeVersion, ":")
-	show, restart := "containerd config dump", "systemctl restart containerd"
-	if runtime == "cri-o" {
-		show, restart = "crio config", "systemctl restart crio"
-	}
-	if h := homes.Of(p.n); h != nil { // its runtime is started by the distribution
-		restart = h.Machine[len(h.Machine)-1]
-	}
-	m.Title = "have the runtime of " + p.n.Name + " read what the container toolkit wrote there"
-	m.Steps = []string{"see which file and socket the toolkit wrote to, and whether the runtime's configuration takes that in, names a runtime nvidia, and the same cgroup driver as the kubelet", "start the runtime again; running containers keep running"}
-	m.Commands = []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", p.pod.Namespace, p.pod.Name), machine + show, machine + restart}
-	return m
 }
 
 // configure has a node's container runtime know NVIDIA's.

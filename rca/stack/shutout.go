@@ -2,10 +2,6 @@ package stack
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -15,10 +11,10 @@ import (
 // shutOut: a taint that a person has set keeps what would tell of GPUs off the node, and nothing else
 // does, so nobody has looked there: the device plugin itself, or the node feature discovery that it
 // goes by. d is the device plugin's DaemonSet, nil where none is made before a GPU is found.
-func (s *Stack) shutOut(n *view.Node, d *parts.Set) *Finding {
+func shutOut(s *Stack, n *view.Node, d *parts.Set) *Finding {
 	if d != nil {
 		if m := d.Misses(n); len(m.Taints) > 0 && m.Count() == len(m.Taints) {
-			return s.shut(n, d, m, PluginOnNode, "may have GPUs that nobody announces: the device plugin")
+			return shut(s, n, d, m, PluginOnNode, "may have GPUs that nobody announces: the device plugin")
 		}
 	}
 	sets := s.kit.Sets(parts.Discovery)
@@ -30,7 +26,7 @@ func (s *Stack) shutOut(n *view.Node, d *parts.Set) *Finding {
 	if len(m.Taints) == 0 || m.Count() > len(m.Taints) || d != nil && !byLabels(d, n) {
 		return nil
 	}
-	f := s.shut(n, looks, m, Discovery, "may have GPUs that nobody has looked for: node feature discovery")
+	f := shut(s, n, looks, m, Discovery, "may have GPUs that nobody has looked for: node feature discovery")
 	if f == nil || d == nil {
 		return f
 	}
@@ -51,8 +47,8 @@ func byLabels(d *parts.Set, n *view.Node) bool {
 }
 
 // shut tells of it; nil where Kubernetes has set the taint, or who made the cluster for its control plane.
-func (s *Stack) shut(n *view.Node, d *parts.Set, m parts.Misses, link Link, says string) *Finding {
-	if slices.ContainsFunc(m.Taints, func(t corev1.Taint) bool { return !byAPerson(t) }) {
+func shut(s *Stack, n *view.Node, d *parts.Set, m parts.Misses, link Link, says string) *Finding {
+	if !m.ByPeople() {
 		return nil
 	}
 	f := s.finding(link, Unseen, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s %s/%s does not run there: %s", says, d.Namespace, d.Name, d.Text(n, m)), n.Ref(), untold, notLooked())
@@ -63,9 +59,4 @@ func (s *Stack) shut(n *view.Node, d *parts.Set, m parts.Misses, link Link, says
 	way.Unproven = "nothing tells whether the machine of " + n.Name + " has a GPU"
 	f.Mends = []Mend{way}
 	return f
-}
-
-// byAPerson says whether a taint is none that Kubernetes, an installer or a cloud sets for purposes of its own.
-func byAPerson(t corev1.Taint) bool {
-	return t.Key != "CriticalAddonsOnly" && !slices.ContainsFunc([]string{"node-role.kubernetes.io/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cilium.io/", "karpenter.sh/"}, func(prefix string) bool { return strings.HasPrefix(t.Key, prefix) })
 }

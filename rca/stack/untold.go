@@ -36,7 +36,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	if m.None() {
 		return s.meant(n, d)
 	}
-	if f := s.shutOut(n, d); f != nil {
+	if f := shutOut(s, n, d); f != nil {
 		return f
 	}
 	if len(m.Taints) > 0 || !discovered(d, n, m) {
@@ -80,7 +80,7 @@ func (s *Stack) operatorBlind(n *view.Node) *Finding {
 		return nil
 	}
 	if len(s.kit.Sets(parts.Discovery)) > 0 {
-		return s.shutOut(n, nil)
+		return shutOut(s, n, nil)
 	}
 	l := s.kit.Look(pod)
 	fact := l.Text()

@@ -86,3 +86,38 @@ func TestWhereSomethingHasLooked(t *testing.T) {
 		}
 	}
 }
+
+// A person's taint that alone keeps the device plugin, or the discovery that it goes by, off a node leaves open whether
+// that has GPUs; the control plane's says nothing.
+func TestANodeThatATaintShuts(t *testing.T) {
+	const announces, looks = "may have GPUs that nobody announces: the device plugin ", "may have GPUs that nobody has looked for: node feature discovery "
+	for name, k := range map[string]struct {
+		taint    string
+		selector map[string]string
+		want     string
+		commands int
+	}{
+		"a person's":                     {"team", nil, announces, 2},
+		"the control plane's":            {"node-role.kubernetes.io/control-plane", nil, "", 0},
+		"of what is looked for":          {"team", map[string]string{gpuPresent: "true"}, looks, 3},
+		"of a label that nobody finds":   {"team", map[string]string{"team": "a"}, "", 0},
+		"what is looked for, and theirs": {"CriticalAddonsOnly", map[string]string{gpuPresent: "true"}, "", 0},
+	} {
+		l := newLab()
+		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = k.selector
+		l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin], l.sets[parts.Discovery]}
+		l.chartNode(map[string]string{})
+		l.Nodes[0].Spec.Taints = []corev1.Taint{{Key: k.taint, Effect: corev1.TaintEffectNoSchedule}}
+		w := view.New(l.State)
+		f := Of(w).Untold(w.Nodes["n"])
+		if (f != nil) != (k.want != "") {
+			t.Fatalf("%s: %+v", name, f)
+		}
+		if f == nil {
+			continue
+		}
+		if m := f.Mends[0]; !strings.HasPrefix(f.Says, k.want) || f.Cause != diagnosis.GPUStackNotOnNode || f.Certainty != diagnosis.Possible || m.Unproven == "" || m.Until != "" || len(m.Commands) != k.commands {
+			t.Errorf("%s: %s %+v", name, f.Says, m)
+		}
+	}
+}
