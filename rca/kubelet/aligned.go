@@ -26,8 +26,8 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 	}
 	says := "the kubelet could not align its " + what + " on one NUMA node"
 	if t := c.Turned(); t != nil && c.AsksNothing() {
-		says = fmt.Sprintf("the Topology Manager of the kubelet of %s refuses it, though it asks for no CPU, memory or device that could be aligned: kubelets of before 1.17 do so", t.On) + t.stormSays()
-		evidence = append(append(evidence, diagnosis.Evidence{Ref: c.Ref(), Fact: "its containers ask for nothing"}), c.turnedEvidence(t)...)
+		says = fmt.Sprintf("the Topology Manager of the kubelet of %s refuses it, though it asks for no CPU, memory or device that could be aligned: older kubelets do so", t.On) + t.stormSays()
+		evidence = append(append(evidence, diagnosis.Fact(c.Ref(), "its containers ask for nothing", diagnosis.That("spec.containers", "", diagnosis.ContainsNot, "requests"))), c.turnedEvidence(t)...)
 		if t.Node != nil {
 			version := t.Node.Status.NodeInfo.KubeletVersion
 			evidence = append(evidence, diagnosis.Fact(t.Node.Ref(), "kubelet "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))

@@ -87,3 +87,28 @@ func TestWhatTheToolkitIsToBeTold(t *testing.T) {
 		t.Errorf("%q lacks where all is told", lacks)
 	}
 }
+
+// A machine whose image lacks what its container runtime is to run is made again by who made it, and one whose
+// runtime knows nothing of the toolkit's work has that started again by its distribution.
+func TestWhatMendsAMachinesRuntime(t *testing.T) {
+	for name, k := range map[string]struct {
+		kubelet, runtime string
+		labels           map[string]string
+		image, takeIn    string
+	}{
+		"Karpenter's":      {"v1.31.1", "containerd://1.7", map[string]string{"karpenter.sh/nodepool": "p"}, "kubectl delete nodeclaim NAME", "chroot /host systemctl restart containerd"},
+		"anybody's":        {"v1.31.1", "containerd://1.7", nil, "systemctl restart containerd", "chroot /host systemctl restart containerd"},
+		"of CRI-O":         {"v1.31.1", "cri-o://1.30", nil, "systemctl restart crio", "chroot /host systemctl restart crio"},
+		"a distribution's": {"v1.31.1+k3s1", "containerd://1.7.23-k3s2", nil, "systemctl restart k3s k3s-agent", "chroot /host systemctl restart k3s k3s-agent"},
+	} {
+		n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: k.labels}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: k.kubelet, ContainerRuntimeVersion: k.runtime}}}}
+		steps, commands := OtherImage(n)
+		if len(steps) != 2 || !strings.Contains(commands[len(commands)-1], k.image) {
+			t.Errorf("%s: %q, %q", name, steps, commands)
+		}
+		steps, commands = TakeIn(n, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "toolkit"}})
+		if len(steps) != 2 || commands[0] != "kubectl -n a logs toolkit --tail=50" || !strings.HasSuffix(commands[2], k.takeIn) {
+			t.Errorf("%s: %q, %q", name, steps, commands)
+		}
+	}
+}
