@@ -136,7 +136,7 @@ func (c *Case) behind(t *Turned) Behind {
 		return PluginSays
 	}
 	devices, out := strings.Contains(text, "requested number of devices unavailable"), strings.HasPrefix(t.Reason, "OutOf")
-	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" {
+	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" && t.Reason != "NodePorts" {
 		return OwnWords
 	}
 	t.Others = c.placedByOthers(t)

@@ -77,6 +77,8 @@ func TestWhatStandsBehind(t *testing.T) {
 		"placed by a name":                     {unexpectedAdmission, none, byName, PlacedByHand},
 		"placed by a name, by its label":       {"NodeAffinity", "", byName, PlacedByHand},
 		"placed by a name, by its taint":       {"TaintToleration", "", byName, PlacedByHand},
+		"placed by a name, by a port":          {"NodePorts", "", byName, PlacedByHand},
+		"a port, and a scheduler's choice":     {"NodePorts", "", nil, OwnWords},
 		"placed by a name, for another reason": {"Evicted", "", byName, OwnWords},
 		"another scheduler's":                  {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
 		"the same scheduler's":                 {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(*corev1.Pod) {}) }, Behindhand},

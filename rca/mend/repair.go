@@ -83,6 +83,10 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 		if s.Until != until {
 			until, title = s.Until, "wait until "+n.Name+" "+s.Until
 		}
+		if s.Down {
+			title = "see on the machine of " + n.Name + " why its container runtime is down"
+			commands = append(commands, "# on the machine: systemctl status and journalctl of its container runtime, or of what starts it (k3s, rke2-agent, k0sworker)", "# where NVIDIA's toolkit has just written its configuration: take that file away, start the runtime again, and have the toolkit write what this release of it reads")
+		}
 		if p, _, _, are := stack.Of(c.Cluster).AllInTrouble(s.Openers(c.Subject(), n)); are {
 			title = fmt.Sprintf("see why %s/%s does not work: it %s", p.Namespace, p.Name, strings.Replace(s.Opening(), "gives it its", "gives "+n.Name+" its", 1))
 			commands = append(commands, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50  # and --previous, where it starts again and again", p.Namespace, p.Name))

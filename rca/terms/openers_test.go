@@ -69,3 +69,17 @@ func TestWhoGivesANodeItsNetwork(t *testing.T) {
 		}
 	}
 }
+
+// A kubelet that has no container runtime says so, and what it says of its node is told; another's words are its own.
+func TestANodeWhoseRuntimeIsDown(t *testing.T) {
+	for message, want := range map[string]string{"[container runtime is down, PLEG is not healthy]": "not ready: its container runtime is down", "PLEG is not healthy": "not ready"} {
+		w := rcatest.NewWorld()
+		w.AddNode(sim.Node{Name: "n", Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}})
+		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: message}}
+		s, _ := subject(t, w)
+		f := NotReady(s, s.Cluster.Nodes["n"])
+		if f.Says != want || (len(f.Evidence) == 2) != (want != "not ready") {
+			t.Errorf("%s: %+v", message, f)
+		}
+	}
+}
