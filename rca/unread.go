@@ -80,7 +80,7 @@ var leavesOpen = []struct {
 	{"AKSNodeClass", "why a NodePool's node class is not ready is not known", classes("AKSNodeClass")},
 	{"DaemonSet", "whether a device plugin is installed and where it may run is not known", finding.stack},
 	{cluster.PluginConfigKind, "how the device plugin is told to share GPUs is not known", finding.stack},
-	{"RuntimeClass", "whether the one that the device plugin asks for exists is not known", finding.stack},
+	{"RuntimeClass", "whether the one that the device plugin asks for exists is not known", finding.runtimes},
 	{"ResourceQuota", "quotas that refuse its pods are not judged", finding.refused},
 	{"LimitRange", "LimitRanges that default or refuse its pods are not judged", finding.refused},
 	{"NodeGeometry", "positions of MIG instances are not known", finding.partitions},
@@ -114,6 +114,9 @@ func (f finding) stack() bool {
 		return false
 	})
 }
+
+// runtimes says whether a device plugin asks for a RuntimeClass that may be missing.
+func (f finding) runtimes() bool { return f.stack() && causes.AskRuntime(f.Cluster) }
 
 func (f finding) refused() bool { return len(f.Refused.All) > 0 }
 

@@ -130,3 +130,6 @@ func devicesSeen(n *view.Node) int {
 	}
 	return count
 }
+
+// AskRuntime says whether pods of the device plugin ask for a RuntimeClass.
+func AskRuntime(w *view.Cluster) bool { return stack.AskRuntime(w) }

@@ -70,7 +70,7 @@ func (c *Case) notReady(n *view.Node) *finding {
 		return found(f)
 	}
 	if p, says, evidence, are := stack.Of(c.Cluster).AllInTrouble(s.Openers(c.Subject(), n)); are {
-		f.Says += fmt.Sprintf(", and %s/%s, which takes it off, does not work: %s", p.Namespace, p.Name, says)
+		f.Says += fmt.Sprintf(", and %s/%s, which %s, does not work: %s", p.Namespace, p.Name, strings.Replace(s.Opening(), "taint "+s.Taint(), "it", 1), says)
 		f.Evidence = append(f.Evidence, evidence)
 	}
 	return found(f)

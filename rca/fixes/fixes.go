@@ -94,7 +94,7 @@ func (c *Finder) bestOf(ctx context.Context, all []*candidate, prove func(contex
 		}
 	}
 	proved := slices.Collect(maps.Values(best))
-	return bestOfKinds(slices.DeleteFunc(slices.Clone(proved), func(f *candidate) bool { return f.needless(proved) })), nil
+	return bestOfKinds(slices.DeleteFunc(slices.Clone(proved), func(f *candidate) bool { return f.needless(proved) || f.dear(proved) })), nil
 }
 
 // bestOfKinds keeps the best fix of each set of kinds, and those that let fewer run for

@@ -3,6 +3,8 @@ package fixes
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 )
 
@@ -19,6 +21,20 @@ func (f *candidate) needless(all []*candidate) bool {
 		tried := o.fix.Proof.Verdict
 		settles := tried == verdict && verdict != diagnosis.Unproven || verdict == diagnosis.Unproven && (tried == diagnosis.Schedules || tried == diagnosis.Waits)
 		return settles && (!o.held || f.held) && o.runs() >= f.runs() && o.partOf(f)
+	})
+}
+
+// dear says that a Job would be made again, which begins all of its work anew, and more of its pods stop for it
+// than come to run, where they come to run as well once somebody ends: nobody who knows that would do it.
+func (f *candidate) dear(all []*candidate) bool {
+	lost := 0
+	for _, p := range f.restarts {
+		if by := metav1.GetControllerOfNoCopy(p); by != nil && by.Kind == "Job" {
+			lost++
+		}
+	}
+	return lost > max(1, f.runs()) && slices.ContainsFunc(all, func(o *candidate) bool {
+		return o.fix.Proof.Verdict == diagnosis.Waits && o.fix.Kind == diagnosis.Wait
 	})
 }
 

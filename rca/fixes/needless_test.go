@@ -3,6 +3,9 @@ package fixes
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 )
@@ -39,6 +42,33 @@ func TestNeedlessFixes(t *testing.T) {
 		"it is not a part of itself alone": {fix(diagnosis.Waits, 0, "a", "b"), fix(diagnosis.Waits, 0, "a"), false},
 	} {
 		if got := tc.f.needless([]*candidate{tc.f, tc.other}); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A Job is not made again for fewer pods than it stops, where waiting brings them too.
+func TestAJobIsNotBegunAnewForFewOfItsPods(t *testing.T) {
+	again := func(kind string, stops, runs int) *candidate {
+		f := &candidate{fix: diagnosis.Fix{Kind: diagnosis.ChangeRequest, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: runs}}}
+		for range stops {
+			f.restarts = append(f.restarts, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: kind, Controller: new(true)}}}})
+		}
+		return f
+	}
+	wait := &candidate{fix: diagnosis.Fix{Kind: diagnosis.Wait, Proof: diagnosis.Proof{Verdict: diagnosis.Waits}}}
+	other := &candidate{fix: diagnosis.Fix{Kind: diagnosis.EvictPods, Proof: diagnosis.Proof{Verdict: diagnosis.Waits}}}
+	for name, tc := range map[string]struct {
+		f, beside *candidate
+		want      bool
+	}{
+		"more stop than run":        {again("Job", 3, 2), wait, true},
+		"as many stop":              {again("Job", 2, 2), wait, false},
+		"one stops, and none run":   {again("Job", 1, 0), wait, false},
+		"a rollout brings them all": {again("ReplicaSet", 3, 2), wait, false},
+		"waiting brings nothing":    {again("Job", 3, 2), other, false},
+	} {
+		if got := tc.f.dear([]*candidate{tc.f, tc.beside}); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

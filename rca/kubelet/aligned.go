@@ -25,7 +25,14 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 		what = "devices and CPUs"
 	}
 	says := "the kubelet could not align its " + what + " on one NUMA node"
-	if t := c.Turned(); t != nil {
+	if t := c.Turned(); t != nil && c.AsksNothing() {
+		says = fmt.Sprintf("the Topology Manager of the kubelet of %s refuses it, though it asks for no CPU, memory or device that could be aligned: older kubelets do so", t.On) + t.stormSays()
+		evidence = append(append(evidence, diagnosis.Fact(c.Ref(), "its containers ask for nothing", diagnosis.That("spec.containers", "", diagnosis.ContainsNot, "requests"))), c.turnedEvidence(t)...)
+		if t.Node != nil {
+			version := t.Node.Status.NodeInfo.KubeletVersion
+			evidence = append(evidence, diagnosis.Fact(t.Node.Ref(), "kubelet "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
+		}
+	} else if t != nil {
 		zones, claims := c.zones(t.On)
 		says = fmt.Sprintf("the kubelet of %s could not align its %s on one NUMA node", t.On, what)
 		if t.Node != nil && slices.Contains(fits, t.On) {
@@ -55,6 +62,13 @@ func (c *Case) Aligned(fits []string) *view.Finding {
 		says += t.stormSays()
 	}
 	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...)
+}
+
+// AsksNothing says whether no container of the pod asks for anything that a kubelet lays on a NUMA node.
+func (c *Case) AsksNothing() bool {
+	return len(c.Pod.Spec.ResourceClaims) == 0 && !slices.ContainsFunc(slices.Concat(c.Pod.Spec.InitContainers, c.Pod.Spec.Containers), func(k corev1.Container) bool {
+		return len(k.Resources.Requests)+len(k.Resources.Limits) > 0
+	})
 }
 
 // asksDevices says whether a pod asks for what a device plugin or a DRA driver gives it.

@@ -46,7 +46,7 @@ func (c *Case) itSaid() string {
 
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
-	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", Behindhand: "kubelet counts otherwise",
+	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", PluginSays: "device plugin gave none", Behindhand: "kubelet counts otherwise",
 		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it"}[b]
 }
 
@@ -71,6 +71,8 @@ func (c *Case) behindSays(t *Turned) string {
 		if at := RejectedAt(c.refused()); soon(t.ready, at) {
 			says += fmt.Sprintf(": the node had been Ready for %s", view.Age(at.Sub(t.ready)))
 		}
+	case PluginSays:
+		says = "the device plugin itself did not give it the device: " + view.Cut(pluginsWords(c.Refusal.Message), 120)
 	case Behindhand:
 		says = "the kubelet's own table of devices had fewer free than the scheduler counts" + c.countsNow(t)
 	case NotReleased:
@@ -98,7 +100,22 @@ func (c *Case) behindSays(t *Turned) string {
 	if t.Init != "" && t.Behind != InitAsksToo {
 		says += fmt.Sprintf("; its init container %s asks for the devices too", t.Init)
 	}
-	return strings.TrimPrefix(says+t.stormSays(), "; ")
+	return strings.TrimPrefix(says+c.stormSays(t), "; ")
+}
+
+// stormSays names a node that refuses one pod after the other; that no other has is no sign against the
+// node where no other has what its device plugin refuses.
+func (c *Case) stormSays(t *Turned) string {
+	says := t.stormSays()
+	if t.Behind != PluginSays {
+		return says
+	}
+	for name := range view.PodRequests(c.Pod) {
+		if strings.Contains(string(name), "/") && !slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return n.Name != t.On && n.Allocatable(name) > 0 }) {
+			says, _, _ = strings.Cut(says, ", no other node has")
+		}
+	}
+	return says
 }
 
 // countsNow is what the scheduler counts on the node now of what was short there.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
@@ -334,5 +335,46 @@ func TestWhatCouldNotBePrepared(t *testing.T) {
 	}
 	if f := Prepared(nil, nil); f != nil {
 		t.Errorf("%+v of no pod", f)
+	}
+}
+
+// A pod that asks for nothing has nothing that could be aligned, so nothing of the sort is said of it.
+func TestAPodThatAsksForNothing(t *testing.T) {
+	for name, k := range map[string]struct {
+		requests corev1.ResourceList
+		want     string
+	}{
+		"nothing":    {nil, "the Topology Manager of the kubelet of n refuses it, though it asks for no CPU, memory or device that could be aligned: older kubelets do so; it said: x"},
+		"some CPU":   {rcatest.List("cpu", "1"), "the kubelet of n could not align its CPUs and memory on one NUMA node; it said: x"},
+		"of a claim": {nil, "the kubelet of n could not align its devices and CPUs on one NUMA node; it said: x"},
+	} {
+		w := rcatest.NewWorld()
+		node(w)
+		c := refused(t, w, topologyAffinity, "x")
+		c.Pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: k.requests}
+		if name == "of a claim" {
+			c.Pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}}
+		}
+		if f := c.Aligned(nil); f.Says != k.want {
+			t.Errorf("%s: %s", name, f.Says)
+		}
+	}
+}
+
+// A device plugin's own refusal is told in its words; that no other node refuses such pods is no sign against one
+// that alone has such devices.
+func TestAPluginsOwnRefusal(t *testing.T) {
+	const words = "Allocate failed due to rpc error: code = Unknown desc = no slot, which is unexpected"
+	for name, other := range map[string]string{"": "nobody else has them", ", no other node has refused any": "another node has some"} {
+		w := rcatest.NewWorld()
+		node(w)
+		if name != "" {
+			w.AddNode(sim.Node{Name: "m", MIGOff: []int{0}})
+		}
+		more(w, "n", 2, 0)
+		f, title := refused(t, w, unexpectedAdmission, words).Refused()
+		if want := "the kubelet refused it at admission: UnexpectedAdmissionError on n: the device plugin itself did not give it the device: no slot; 3 refused pods lie on n" + name + "; it said: " + words; f.Says != want || title != "device plugin gave none" {
+			t.Errorf("%s: %s (%s)\nwant\n%s", other, f.Says, title, want)
+		}
 	}
 }

@@ -36,6 +36,7 @@ const (
 	NVMLLost                      // the device plugin cannot start NVML itself, and so answers for no GPU
 	OverheadLeftOut               // the scheduler that chose the node counts no overhead of a RuntimeClass
 	Trial                         // the GPU Operator tries its device plugin on a node whose GPUs are held
+	PluginSays                    // the device plugin answered with an error of its own
 	NotByHAMi                     // HAMi's device plugin gives only what HAMi's scheduler has placed, and another has placed it
 )
 
@@ -131,8 +132,11 @@ func (c *Case) behind(t *Turned) Behind {
 			return k.is
 		}
 	}
+	if pluginsWords(text) != "" {
+		return PluginSays
+	}
 	devices, out := strings.Contains(text, "requested number of devices unavailable"), strings.HasPrefix(t.Reason, "OutOf")
-	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" {
+	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" && t.Reason != "NodePorts" {
 		return OwnWords
 	}
 	t.Others = c.placedByOthers(t)
@@ -160,6 +164,17 @@ func (c *Case) behind(t *Turned) Behind {
 		return PluginAway
 	}
 	return Behindhand
+}
+
+// pluginsWords are those with which a device plugin itself refused to give devices (its Allocate); empty
+// where it did not.
+func pluginsWords(text string) string {
+	_, answer, called := strings.Cut(text, "Allocate failed due to rpc error: code = ")
+	_, says, _ := strings.Cut(answer, " desc = ")
+	if !called || strings.Contains(says, "invalid allocation request") { // of shares, whose words are known
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimSpace(says), ", which is unexpected")
 }
 
 // notByHAMi says whether HAMi's device plugin found no pod that HAMi's scheduler had placed on the node (pkg/util,

@@ -3,6 +3,7 @@ package mend
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,10 +79,16 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 		commands = append(commands, "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host df -h /var/lib/kubelet /var/lib/containerd /var/log  # which disk is full; then free some there, or give the machine a larger one", "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # who starts again and again fills it with what each start leaves")
 	}
 	title := "wait until " + n.Name + " is Ready"
-	if s := terms.ShutFor(c.Subject(), n); s != nil && s.Until != until {
-		until, title = s.Until, "wait until "+n.Name+" "+s.Until
+	if s := terms.ShutFor(c.Subject(), n); s != nil {
+		if s.Until != until {
+			until, title = s.Until, "wait until "+n.Name+" "+s.Until
+		}
+		if s.Down {
+			title = "see on the machine of " + n.Name + " why its container runtime is down"
+			commands = append(commands, "# on the machine: systemctl status and journalctl of its container runtime, or of what starts it (k3s, rke2-agent, k0sworker)", "# where NVIDIA's toolkit has just written its configuration: take that file away, start the runtime again, and have the toolkit write what this release of it reads")
+		}
 		if p, _, _, are := stack.Of(c.Cluster).AllInTrouble(s.Openers(c.Subject(), n)); are {
-			title = fmt.Sprintf("see why %s/%s does not work: it takes taint %s off", p.Namespace, p.Name, s.Taint())
+			title = fmt.Sprintf("see why %s/%s does not work: it %s", p.Namespace, p.Name, strings.Replace(s.Opening(), "gives it its", "gives "+n.Name+" its", 1))
 			commands = append(commands, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50  # and --previous, where it starts again and again", p.Namespace, p.Name))
 		}
 		if s.By != nil {

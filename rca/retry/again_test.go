@@ -107,16 +107,18 @@ func TestWhatHelpsByWhatStoodBehind(t *testing.T) {
 		"the kubelet is behind": {"Pod", "", few, func(w *world) {
 			w.Nodes[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
 		}, []string{bare, plugin, kubelet}},
-		"its own count":               {"Pod", "OutOfcpu", "", nil, []string{bare, kubelet}},
-		"two schedulers":              {"Pod", "", few, func(w *world) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, []string{bare, "Manual in 10: give n to one scheduler alone, by hand"}},
-		"sick devices":                {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to + make pod/w again, which the kubelet of n has refused", boot}},
-		"sick, and no room elsewhere": {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false; w.Nodes = w.Nodes[:1] }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to", boot}},
-		"sick until a restart":        {"Pod", "", "unhealthy devices", func(w *world) { running(w, time.Minute) }, []string{bare}},
-		"on no NUMA node":             {"Pod", "TopologyAffinityError", "", nil, []string{bare + ", not on n", bare + ": nobody else holds GPUs there now, or CPUs of its own", "ChangeRequest in 2: ask for no more GPUs and CPUs than one NUMA node of n has, in pod/w, by hand"}},
-		"a storm":                     {"Pod", "OutOfcpu", "", func(w *world) { also(w, 2) }, []string{bare + ", not on n", kubelet, "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
-		"no storm":                    {"Pod", "OutOfcpu", "", func(w *world) { also(w, 1) }, []string{bare, kubelet}},
-		"told by the node":            {"Pod", "OutOfcpu", "", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare}},
-		"lost, told by the node":      {"Pod", "", "GPU is lost", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare + ", not on n", "QuarantineGPU in 1: quarantine n, which refuses every such pod: cordon it, and have its GPUs seen to + make pod/w again, which the kubelet of n has refused", boot, "RestartDevicePlugin in 2: restart the device plugin on n, by hand"}},
+		"its own count":                {"Pod", "OutOfcpu", "", nil, []string{bare, kubelet}},
+		"two schedulers":               {"Pod", "", few, func(w *world) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, []string{bare, "Manual in 10: give n to one scheduler alone, by hand"}},
+		"sick devices":                 {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to + make pod/w again, which the kubelet of n has refused", boot}},
+		"sick, and no room elsewhere":  {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false; w.Nodes = w.Nodes[:1] }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to", boot}},
+		"sick until a restart":         {"Pod", "", "unhealthy devices", func(w *world) { running(w, time.Minute) }, []string{bare}},
+		"on no NUMA node":              {"Pod", "TopologyAffinityError", "", nil, []string{bare + ", not on n", bare + ": nobody else holds GPUs there now, or CPUs of its own", "ChangeRequest in 2: ask for no more GPUs and CPUs than one NUMA node of n has, in pod/w, by hand"}},
+		"a storm":                      {"Pod", "OutOfcpu", "", func(w *world) { also(w, 2) }, []string{bare + ", not on n", kubelet, "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
+		"a plugin's own words":         {"ReplicaSet", "", "Allocate failed due to rpc error: code = Unknown desc = no slot", func(w *world) { also(w, 2); w.Nodes = w.Nodes[:1] }, []string{waits + ", not on n", "Manual in 5: see why the device plugin on n does not give it its device; replicaset/rs makes another pod meanwhile, by hand"}},
+		"a bare pod's, room elsewhere": {"Pod", "", "Allocate failed due to rpc error: code = Unknown desc = no slot", func(w *world) { also(w, 2) }, []string{bare + ", not on n", "Manual in 5: see why the device plugin on n does not give it its device, by hand", "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
+		"no storm":                     {"Pod", "OutOfcpu", "", func(w *world) { also(w, 1) }, []string{bare, kubelet}},
+		"told by the node":             {"Pod", "OutOfcpu", "", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare}},
+		"lost, told by the node":       {"Pod", "", "GPU is lost", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare + ", not on n", "QuarantineGPU in 1: quarantine n, which refuses every such pod: cordon it, and have its GPUs seen to + make pod/w again, which the kubelet of n has refused", boot, "RestartDevicePlugin in 2: restart the device plugin on n, by hand"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -88,6 +88,9 @@ func Again(c *edit.Workload) []edit.Change {
 		mendFirst(q)
 		return append(out, mend.Reboot(t.Node, id))
 	case kubelet.Unaligned:
+		if c.Kubelet.AsksNothing() {
+			return append(out, newerKubelet(t))
+		}
 		if bare(c) && c.Kubelet.Vacant(t) {
 			first := again(c, t, "")
 			first.Title += ": nobody else holds GPUs there now, or CPUs of its own"
@@ -126,14 +129,30 @@ func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 	case kubelet.TwoSchedulers:
 		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
+	case kubelet.PluginSays:
+		out = append(out, askPlugin(c, t))
 	case kubelet.OwnWords:
 		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name), "kubectl describe node " + t.On}})
 	}
-	if t.Storm() {
+	if t.Storm() && (elsewhere(c, t) || t.Behind != kubelet.PluginSays) { // else it would have no node at all, and its owner tries again by itself
 		out = append(out, cordonFirst(c, t))
 	}
 	return out
+}
+
+// askPlugin is for a device plugin that answers the kubelet with an error of its own.
+func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "see why the device plugin on " + t.On + " does not give it its device", Untestable: "why the device plugin refuses its own log tells",
+		Commands: []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + t.On + "  # the device plugin is one of them: its log"}}
+	if p := t.Node.PluginPod(); p != nil && len(c.Asks) > 0 {
+		ch.Commands[0] = fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name)
+	}
+	if owner := metav1.GetControllerOfNoCopy(c.Pod); owner != nil {
+		ch.Title += fmt.Sprintf("; %s/%s makes another pod meanwhile", strings.ToLower(owner.Kind), owner.Name)
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pods -w  # one that is given it runs", c.Pod.Namespace))
+	}
+	return ch
 }
 
 // bare says whether nobody makes another pod when this one was refused.
@@ -304,6 +323,13 @@ func leaveOutInit(c *edit.Workload, t *kubelet.Turned) (edit.Change, bool) {
 		return ch, true
 	}
 	return edit.Change{}, false
+}
+
+// newerKubelet is for a pod that asks for nothing: no change of it helps.
+func newerKubelet(t *kubelet.Turned) edit.Change {
+	return edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 15, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s a newer kubelet, or another topology policy: the pod asks for nothing that could be aligned", t.On),
+		Untestable: "what a kubelet aligns nobody can try on a copy",
+		Commands:   []string{"kubectl get node " + t.On + " -o jsonpath='{.status.nodeInfo.kubeletVersion}'", "# on the machine: topologyManagerPolicy in its kubelet's configuration (best-effort refuses nobody), then restart the kubelet"}}
 }
 
 // askAligned asks for what one NUMA node has.

@@ -1,17 +1,12 @@
 package stack
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -26,27 +21,6 @@ type Misread struct {
 	Mend     Mend
 }
 
-// shared is what of a configuration of the device plugin is about sharing GPUs
-// (k8s-device-plugin api/config/v1).
-type shared struct {
-	Flags   map[string]any `json:"flags"`
-	Sharing struct {
-		TimeSlicing struct {
-			Rename    bool  `json:"renameByDefault"`
-			Resources []any `json:"resources"`
-		} `json:"timeSlicing"`
-	} `json:"sharing"`
-}
-
-// sharesOf reads an entry of a configuration; nil where it shares nothing by time.
-func sharesOf(entry string) *shared {
-	var c shared
-	if strings.TrimSpace(entry) == "" || yaml.Unmarshal([]byte(entry), &c) != nil || len(c.Sharing.TimeSlicing.Resources) == 0 {
-		return nil
-	}
-	return &c
-}
-
 // Misread looks for such a configuration; nil where there is none, and where what would tell was
 // not read.
 func (s *Stack) Misread(n *view.Node) *Misread {
@@ -55,13 +29,13 @@ func (s *Stack) Misread(n *view.Node) *Misread {
 		return nil
 	}
 	c := l.config()
-	if m := c.outdated(); m != nil || replicas(n) > 1 {
+	if m := c.outdated(); m != nil || parts.Replicas(n) > 1 {
 		return m
 	}
 	if c.made == nil {
 		return nil
 	}
-	if name := n.Labels[pluginConfigLabel]; name != "" && !managesConfig(&c.made.Spec.Template.Spec) {
+	if name := n.Labels[pluginConfigLabel]; name != "" && !parts.ManagesConfig(&c.made.Spec.Template.Spec) {
 		return c.labelUnread(name)
 	}
 	return c.onlyEnvironment()
@@ -80,21 +54,21 @@ func (s *Stack) Misnamed(n *view.Node) *Misread {
 // each GPU more often than it does. It reads it when it starts, and nothing tells it of a change
 // (gpu-operator: "the Operator does not monitor the time-slicing config maps").
 func (c *pluginConfig) outdated() *Misread {
-	shares := sharesOf(c.entry)
+	shares := parts.SharesOf(c.entry)
 	if shares == nil {
 		return nil
 	}
-	cm, written, began := c.from, writtenAt(c.from), parts.ReadySince(c.pod)
+	cm, written, began := c.from, parts.WrittenAt(c.from), parts.ReadySince(c.pod)
 	if written.IsZero() || !written.After(began) {
 		return nil
 	}
-	wants, has := shares.each(view.WholeGPU), max(1, replicas(c.n))
+	wants, has := shares.Each(view.WholeGPU), max(1, parts.Replicas(c.n))
 	if wants <= has {
 		return nil
 	}
 	at := cm.Namespace + "/" + cm.Name
 	says := fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times", at, wants)
-	if replicas(c.n) > 0 { // else nobody says how often it does
+	if parts.Replicas(c.n) > 0 { // else nobody says how often it does
 		says += fmt.Sprintf(", and offers each %d times", has)
 	}
 	return &Misread{Says: says,
@@ -108,57 +82,15 @@ func (c *pluginConfig) outdated() *Misread {
 // startAgain has the plugin read its configuration, by which it offers each GPU so often, and no
 // longer as often as it does. Without GPU feature discovery's word nobody knows how often that is,
 // and under another name not who may then have how many.
-func (c *pluginConfig) startAgain(shares *shared, wants, has int) Mend {
+func (c *pluginConfig) startAgain(shares *parts.Shares, wants, has int) Mend {
 	m := Mend{Kind: diagnosis.RestartDevicePlugin}
 	offered, told := c.n.Status.Allocatable[view.WholeGPU]
-	if !told || replicas(c.n) == 0 || shares.Sharing.TimeSlicing.Rename {
+	if !told || parts.Replicas(c.n) == 0 || shares.Sharing.TimeSlicing.Rename {
 		m.Unproven = "what the device plugin offers once it has read it, only it tells"
 		return m
 	}
 	m.Offers = corev1.ResourceList{view.WholeGPU: *resource.NewQuantity(offered.Value()/int64(has)*int64(wants), resource.DecimalSI)}
 	return m
-}
-
-// each is how often a configuration has a GPU offered under that name.
-func (c *shared) each(resource corev1.ResourceName) int {
-	for _, r := range c.Sharing.TimeSlicing.Resources {
-		if entry, ok := r.(map[string]any); ok && entry["name"] == string(resource) {
-			if count, ok := entry["replicas"].(float64); ok {
-				return int(count)
-			}
-		}
-	}
-	return 0
-}
-
-// writtenAt is when somebody last wrote a ConfigMap; zero where that is not told.
-func writtenAt(cm *corev1.ConfigMap) time.Time {
-	var last time.Time
-	for _, m := range cm.ManagedFields {
-		if m.Time != nil && m.Time.After(last) {
-			last = m.Time.Time
-		}
-	}
-	return last
-}
-
-// replicas is as how many GPU feature discovery says that each GPU is offered; 0 where it does not.
-func replicas(n *view.Node) int {
-	count, err := strconv.Atoi(n.Labels["nvidia.com/gpu.replicas"])
-	if err != nil {
-		return 0
-	}
-	return count
-}
-
-// managesConfig says whether a pod of the plugin has the part that follows the node's label: the
-// config manager (cmd/config-manager), which its chart and the GPU Operator add where they are
-// given a ConfigMap. The values of variables are not read.
-func managesConfig(spec *corev1.PodSpec) bool {
-	return slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool {
-		const manager = "config-manager"
-		return strings.Contains(c.Name, manager) || slices.Contains(c.Command, manager) || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NODE_LABEL" })
-	})
 }
 
 // labelUnread: the node's label names an entry, and nothing of the plugin there looks at it.
@@ -170,27 +102,12 @@ func (c *pluginConfig) labelUnread(name string) *Misread {
 			diagnosis.Fact(n.Ref(), "label "+label, n.Labelled(pluginConfigLabel)...),
 			diagnosis.Fact(d.Ref(), "has no container that is the config manager", diagnosis.That("spec.template.spec", "", diagnosis.ContainsNot, "config-manager")),
 		}}
-	cm := configWith(c.s.w, d.Namespace, name)
+	cm := parts.ConfigWith(c.s.w, d.Namespace, name)
 	if cm != nil {
 		m.Evidence = append(m.Evidence, diagnosis.Fact("ConfigMap/"+cm.Namespace+"/"+cm.Name, fmt.Sprintf("its entry %s would have GPUs shared by time-slicing", name), diagnosis.That("data", name, diagnosis.Exists, "")))
 	}
 	m.Mend = c.give(cm)
 	return m
-}
-
-// configWith is a ConfigMap with an entry of that name that shares GPUs: of the plugin's own
-// namespace, else of any.
-func configWith(w *view.Cluster, namespace, name string) *corev1.ConfigMap {
-	var found *corev1.ConfigMap
-	for _, cm := range w.State.ConfigMaps {
-		if sharesOf(cm.Data[name]) == nil {
-			continue
-		}
-		if found == nil || cmp.Or(cmp.Compare(view.Rank(found.Namespace == namespace), view.Rank(cm.Namespace == namespace)), strings.Compare(found.Namespace+"/"+found.Name, cm.Namespace+"/"+cm.Name)) > 0 {
-			found = cm
-		}
-	}
-	return found
 }
 
 // give has the plugin read a ConfigMap, by whoever makes its pods; nil: which one is not
@@ -238,7 +155,7 @@ func (c *pluginConfig) onlyEnvironment() *Misread {
 					continue
 				}
 				for _, entry := range slices.Sorted(maps.Keys(cm.Data)) {
-					if sharesOf(cm.Data[entry]) == nil {
+					if parts.SharesOf(cm.Data[entry]) == nil {
 						continue
 					}
 					return &Misread{Says: fmt.Sprintf("ConfigMap %s/%s is only in the environment of the device plugin, which reads its configuration from a file", cm.Namespace, cm.Name),
@@ -253,7 +170,7 @@ func (c *pluginConfig) onlyEnvironment() *Misread {
 
 // renameMisplaced: the entry in force says renameByDefault where the plugin does not look.
 func (c *pluginConfig) renameMisplaced() *Misread {
-	shares := sharesOf(c.entry)
+	shares := parts.SharesOf(c.entry)
 	if shares == nil || shares.Flags["renameByDefault"] != true || shares.Sharing.TimeSlicing.Rename {
 		return nil
 	}

@@ -220,7 +220,11 @@ func (l *driverLink) ofHost() *Finding {
 		if kept {
 			why, mend = fmt.Sprintf("label %s=%s keeps the operator's off", DeployDriver, label), fmt.Sprintf("kubectl label node %s %s=true --overwrite  # the operator loads one, where none is installed on the machine", n.Name, DeployDriver)
 		}
-		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: "+why+", and the machine has none that works", podRef(p.pod), "waits in "+p.Text(), p.Claims...)
+		says := "has no driver: " + why + ", and the machine has none that works"
+		if label == "pre-installed" { // it may have one, of a release that the operator's does not take
+			says = "has no driver that the GPU Operator's validation accepts: " + why
+		}
+		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, says, podRef(p.pod), "waits in "+p.Text(), p.Claims...)
 		if kept {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+DeployDriver+"="+label, n.Labelled(DeployDriver)...))
 		}
@@ -230,7 +234,10 @@ func (l *driverLink) ofHost() *Finding {
 			Steps:    []string{"see what nvidia-smi says on the machine: of a version mismatch, its packages were upgraded under the modules that are loaded, and a reboot loads the new ones", "where there is no driver, install NVIDIA's, or have the GPU Operator do it"},
 			Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host nvidia-smi", mend}}}
 		if label == "pre-installed" { // it had one
-			f.Mends[0].Title = "see why the driver that the machine of " + n.Name + " had does not work any more, or give it one"
+			f.Mends[0].Title = "see why driver-validation accepts no driver of the machine of " + n.Name + ", or give it one"
+			f.Mends[0].Steps = append([]string{"see what driver-validation says"}, f.Mends[0].Steps...)
+			f.Mends[0].Steps[len(f.Mends[0].Steps)-1] = "where nvidia-smi works and the validation still fails, take a driver release that the GPU Operator's supports, or a newer GPU Operator; where there is no driver, install NVIDIA's, or have the GPU Operator do it"
+			f.Mends[0].Commands = slices.Insert(f.Mends[0].Commands, 0, fmt.Sprintf("kubectl -n %s logs %s -c driver-validation --tail=30", p.pod.Namespace, p.pod.Name))
 			f.Mends = append(f.Mends, Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ", where its driver was upgraded: the modules from before stay loaded until then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: "whether the packages of its driver were upgraded is in no object",
 				Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}})
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/stack/parts"
 )
 
 // A configuration of the device plugin has its version; scripts and other files have none.
@@ -19,7 +21,7 @@ func TestConfigures(t *testing.T) {
 		"of no version":   {map[string]string{"a": "version: \"\""}, false},
 		"nothing":         {nil, false},
 	} {
-		if got := configures(&corev1.ConfigMap{Data: c.data}); got != c.want {
+		if got := parts.Configures(&corev1.ConfigMap{Data: c.data}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

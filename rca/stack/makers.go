@@ -90,6 +90,11 @@ func PluginSets(w *view.Cluster, resource corev1.ResourceName) []*parts.Set {
 	return nil
 }
 
+// AskRuntime says whether pods of NVIDIA's device plugin ask for a RuntimeClass.
+func AskRuntime(w *view.Cluster) bool {
+	return slices.ContainsFunc(parts.Of(w).Sets(parts.Plugin), func(d *parts.Set) bool { return d.Spec.Template.Spec.RuntimeClassName != nil })
+}
+
 // Install is how the device plugin that announces a maker's resource comes into a cluster, on a node for
 // one: false for a resource of no maker that is known.
 func Install(resource corev1.ResourceName, node string) (what string, commands []string, known bool) {

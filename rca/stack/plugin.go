@@ -42,6 +42,8 @@ func (l *pluginLink) unready() *Finding {
 	switch {
 	case noRuntime(l.Words):
 		return l.handler()
+	case l.absentRuntime() != nil:
+		return l.absentRuntime()
 	case strings.Contains(l.Where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
 		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
 	case l.Where == "driver-validation":

@@ -83,7 +83,13 @@ func (l *pluginLink) handler() *Finding {
 		f.Certainty = diagnosis.Likely // its words alone
 	}
 	f.Mends = []Mend{l.s.configure(l.n)}
-	if l.s.kit.Pod(l.n, parts.Toolkit) != nil {
+	if t := l.s.part(l.n, parts.Toolkit); t.pod != nil {
+		if t.State == "" && l.n.Labels[view.LabelGKE] == "" {
+			f.Mends[0].Title = "have the runtime of " + l.n.Name + " read what the container toolkit wrote there"
+			f.Mends[0].Steps, f.Mends[0].Commands = homes.TakeIn(l.n, t.pod)
+			f.Says += "; the container toolkit runs there, and that runtime has not taken in what it wrote"
+			f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(t.pod), "it runs", diagnosis.That("status.phase", "", diagnosis.Is, "Running")))
+		}
 		l.s.untoldHome(l.n, f)
 	}
 	return f

@@ -48,7 +48,7 @@ func TestWhichEntryIsInForce(t *testing.T) {
 				n.Labels[pluginConfigLabel] = k.label
 			}
 			w := view.New(l.State)
-			if got := inForce(w, w.Nodes["n"], &corev1.ConfigMap{Data: k.data}); got != k.want {
+			if got := parts.InForce(w, w.Nodes["n"], &corev1.ConfigMap{Data: k.data}); got != k.want {
 				t.Errorf("%q, want %q", got, k.want)
 			}
 		})

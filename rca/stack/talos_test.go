@@ -42,7 +42,7 @@ func TestADriverOnTalos(t *testing.T) {
 
 // Where the image has the driver, and the operator's validator does not see it, the machine is not said to have none.
 func TestADriverThatTheValidatorDoesNotSee(t *testing.T) {
-	for extension, want := range map[string]string{"": "has no driver: ", "extensions.talos.dev/nvidia-open-gpu-kernel-modules": "has its driver in the image of Talos (label extensions.talos.dev/nvidia-open-gpu-kernel-modules=550)"} {
+	for extension, want := range map[string]string{"": "has no driver that the GPU Operator's validation accepts: ", "extensions.talos.dev/nvidia-open-gpu-kernel-modules": "has its driver in the image of Talos (label extensions.talos.dev/nvidia-open-gpu-kernel-modules=550)"} {
 		l := newLab()
 		n := l.gpuNode("n")
 		n.Status.NodeInfo.OSImage, n.Labels[DeployDriver] = "Talos (v1.7.1)", "pre-installed"

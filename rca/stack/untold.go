@@ -36,6 +36,9 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	if m.None() {
 		return s.meant(n, d)
 	}
+	if f := shutOut(s, n, d); f != nil {
+		return f
+	}
 	if len(m.Taints) > 0 || !discovered(d, n, m) {
 		return nil
 	}
@@ -73,8 +76,11 @@ func (s *Stack) meant(n *view.Node, d *parts.Set) *Finding {
 // that is not: its chart brings it along, OpenShift's has an operator of its own (gpu-operator issue 99).
 func (s *Stack) operatorBlind(n *view.Node) *Finding {
 	pod := s.operator
-	if pod == nil || len(s.kit.Sets(parts.Discovery)) > 0 {
+	if pod == nil {
 		return nil
+	}
+	if len(s.kit.Sets(parts.Discovery)) > 0 {
+		return shutOut(s, n, nil)
 	}
 	l := s.kit.Look(pod)
 	fact := l.Text()

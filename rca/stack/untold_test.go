@@ -3,6 +3,7 @@ package stack
 import (
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,6 +84,70 @@ func TestWhereSomethingHasLooked(t *testing.T) {
 		n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: tc.labels}}}
 		if got := Looked(n); got != tc.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A person's taint that alone keeps the device plugin, or the discovery that it goes by, off a node leaves open whether
+// that has GPUs; the control plane's says nothing.
+func TestANodeThatATaintShuts(t *testing.T) {
+	const announces, looks = "may have GPUs that nobody announces: the device plugin ", "may have GPUs that nobody has looked for: node feature discovery "
+	for name, k := range map[string]struct {
+		taint    string
+		selector map[string]string
+		want     string
+		commands int
+	}{
+		"a person's":                     {"team", nil, announces, 2},
+		"the control plane's":            {"node-role.kubernetes.io/control-plane", nil, "", 0},
+		"of what is looked for":          {"team", map[string]string{gpuPresent: "true"}, looks, 3},
+		"of a label that nobody finds":   {"team", map[string]string{"team": "a"}, "", 0},
+		"what is looked for, and theirs": {"CriticalAddonsOnly", map[string]string{gpuPresent: "true"}, "", 0},
+	} {
+		l := newLab()
+		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = k.selector
+		l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin], l.sets[parts.Discovery]}
+		l.chartNode(map[string]string{})
+		l.Nodes[0].Spec.Taints = []corev1.Taint{{Key: k.taint, Effect: corev1.TaintEffectNoSchedule}}
+		w := view.New(l.State)
+		f := Of(w).Untold(w.Nodes["n"])
+		if (f != nil) != (k.want != "") {
+			t.Fatalf("%s: %+v", name, f)
+		}
+		if f == nil {
+			continue
+		}
+		if m := f.Mends[0]; !strings.HasPrefix(f.Says, k.want) || f.Cause != diagnosis.GPUStackNotOnNode || f.Certainty != diagnosis.Possible || m.Unproven == "" || m.Until != "" || len(m.Commands) != k.commands {
+			t.Errorf("%s: %s %+v", name, f.Says, m)
+		}
+	}
+}
+
+// A runtime that finds no such program as it is to run starts no pod of the node, so it is told of the plugin's, whose own
+// pod has no word of it; the words of another program say nothing of NVIDIA's.
+func TestARuntimeThatTheMachineLacks(t *testing.T) {
+	for program, want := range map[string]diagnosis.CauseID{"nvidia-container-runtime": diagnosis.RuntimeNotConfigured, "runc": diagnosis.DevicePluginDown} {
+		l := newLab()
+		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector, l.DaemonSets = nil, []*appsv1.DaemonSet{l.sets[parts.Plugin]}
+		l.chartNode(map[string]string{"karpenter.k8s.aws/instance-gpu-name": "l4"})
+		begun := func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))
+			p.Status.StartTime, p.Status.Phase, p.Status.Conditions = &p.CreationTimestamp, corev1.PodPending, nil
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
+		}
+		l.pod(parts.Plugin, "n", begun)
+		other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-node-x", UID: "x"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}}}
+		begun(other)
+		l.Pods = append(l.Pods, other)
+		l.Events = append(l.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "kube-system", Name: "aws-node-x"}, Reason: "FailedCreatePodSandBox", LastTimestamp: metav1.NewTime(noon),
+			Message: `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: OCI runtime create failed: unable to retrieve OCI runtime error (open log.json: no such file or directory): exec: "` + program + `": executable file not found in $PATH: unknown`})
+		w := view.New(l.State)
+		f := Of(w).On(w.Nodes["n"])
+		if f == nil || f.Cause != want {
+			t.Fatalf("%s: %+v", program, f)
+		}
+		if want == diagnosis.RuntimeNotConfigured && (f.Certainty != diagnosis.Likely || !strings.HasSuffix(f.Says, `FailedCreatePodSandBox: exec: "nvidia-container-runtime": executable file not found in $PATH: unknown`) || f.Mends[0].Title != "give n a machine image that has NVIDIA's container toolkit") {
+			t.Errorf("%s: %+v", program, f)
 		}
 	}
 }

@@ -39,3 +39,47 @@ func TestWhoOpensANode(t *testing.T) {
 		}
 	}
 }
+
+// A node that its kubelet does not call Ready for want of a network is opened by the pod there that gives it one;
+// one that is not ready for another reason, or whose reason is not told, by nobody that is known.
+func TestWhoGivesANodeItsNetwork(t *testing.T) {
+	const without = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized"
+	for name, tc := range map[string]struct{ message, kind, owner, node, want string }{
+		"its maker's":           {without, "DaemonSet", "aws-node", "n", "aws-node-x gives it its network"},
+		"a distribution's":      {without, "DaemonSet", "rke2-canal", "n", "rke2-canal-x gives it its network"},
+		"of another node":       {without, "DaemonSet", "aws-node", "o", ""},
+		"another agent":         {without, "DaemonSet", "kube-proxy", "n", ""},
+		"one that is so called": {without, "ReplicaSet", "cilium", "n", ""},
+		"another reason":        {"PLEG is not healthy", "DaemonSet", "aws-node", "n", ""},
+	} {
+		w := rcatest.NewWorld()
+		for _, node := range []string{"n", "o"} {
+			w.AddNode(sim.Node{Name: node, Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}})
+		}
+		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: tc.message}}
+		w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: tc.owner + "-x", UID: "x", OwnerReferences: []metav1.OwnerReference{{Kind: tc.kind, Name: tc.owner, Controller: new(true)}}}, Spec: corev1.PodSpec{NodeName: tc.node}})
+		s, _ := subject(t, w)
+		n := s.Cluster.Nodes["n"]
+		got, shut := "", ShutFor(s, n)
+		for _, p := range shut.Openers(s, n) {
+			got += p.Name + " " + shut.Opening()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// A kubelet that has no container runtime says so, and what it says of its node is told; another's words are its own.
+func TestANodeWhoseRuntimeIsDown(t *testing.T) {
+	for message, want := range map[string]string{"[container runtime is down, PLEG is not healthy]": "not ready: its container runtime is down", "PLEG is not healthy": "not ready"} {
+		w := rcatest.NewWorld()
+		w.AddNode(sim.Node{Name: "n", Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}})
+		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: message}}
+		s, _ := subject(t, w)
+		f := NotReady(s, s.Cluster.Nodes["n"])
+		if f.Says != want || (len(f.Evidence) == 2) != (want != "not ready") {
+			t.Errorf("%s: %+v", message, f)
+		}
+	}
+}

@@ -19,6 +19,9 @@ func NotReady(c view.Subject, n *view.Node) *view.Finding {
 		return nil
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "taint "+s.taint.ToString(), untolerated(c, n, s.taint)...)}
+	if s.Down {
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), "Ready is False: "+view.Cut(readyWords(n), 160), diagnosis.That("status.conditions[type=Ready].message", "", diagnosis.Is, readyWords(n))))
+	}
 	if s.By != nil {
 		misses := diagnosis.That("spec.template.spec.tolerations", "", diagnosis.ToleratesNot, s.misses.ToString())
 		evidence = append(evidence, diagnosis.Fact(s.Ref(), "its pod takes that taint off "+n.Name+", and does not tolerate "+s.Misses(), misses, n.Tainted(s.misses)))
@@ -31,6 +34,10 @@ type Shut struct {
 	says  string
 	Until string // what opens it, after the node's name
 	taint corev1.Taint
+	// Down: its kubelet says that its container runtime is, which nobody mends from outside.
+	Down bool
+	// network: the node is not ready for want of one.
+	network bool
 	// By is the DaemonSet whose pod would open the node, and is kept from it; nil: nothing is
 	// known to keep it.
 	By     *appsv1.DaemonSet
@@ -70,6 +77,9 @@ var openers = map[string]struct {
 func (s *Shut) Openers(c view.Subject, n *view.Node) []*corev1.Pod {
 	of := openers[s.taint.Key]
 	var out []*corev1.Pod
+	if s.network = awaitsNetwork(n, s.taint); s.network {
+		return networkers(n)
+	}
 	for _, p := range c.Cluster.State.Pods {
 		by := metav1.GetControllerOfNoCopy(p)
 		onNode := of.daemonSet != "" && p.Spec.NodeName == n.Name && by != nil && by.Kind == "DaemonSet" && by.Name == of.daemonSet
@@ -79,6 +89,46 @@ func (s *Shut) Openers(c view.Subject, n *view.Node) []*corev1.Pod {
 		}
 	}
 	return out
+}
+
+// networks are DaemonSets without whose pod a node has no network, as their makers name them; some
+// distributions put their own name in front.
+var networks = []string{"antrea-agent", "aws-node", "azure-cns", "calico-node", "canal", "cilium", "kindnet", "kube-flannel", "kube-flannel-ds", "kube-router", "ovnkube-node", "weave-net"}
+
+// awaitsNetwork says whether a node's kubelet does not call it Ready because it has no network yet.
+func awaitsNetwork(n *view.Node, t corev1.Taint) bool {
+	return t.Key == corev1.TaintNodeNotReady && strings.Contains(readyWords(n), "NetworkPluginNotReady")
+}
+
+// runtimeDown is a kubelet's word for a container runtime that does not answer (pkg/kubelet/runtime.go).
+const runtimeDown = "container runtime is down"
+
+// readyWords are a kubelet's own about a node that it does not call Ready; empty for one that it does.
+func readyWords(n *view.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// networkers are the pods on a node that give it its network.
+func networkers(n *view.Node) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(p)
+		return view.Ended(p) || by == nil || by.Kind != "DaemonSet" || !slices.ContainsFunc(networks, func(name string) bool {
+			return by.Name == name || strings.HasSuffix(by.Name, "-"+name)
+		})
+	})
+}
+
+// Opening is what those do who open the node, of one of them; told once they are asked for.
+func (s *Shut) Opening() string {
+	if s.network {
+		return "gives it its network"
+	}
+	return "takes taint " + s.taint.Key + " off"
 }
 
 // Taint is that which is to be taken off.
@@ -97,7 +147,11 @@ func ShutFor(c view.Subject, n *view.Node) *Shut {
 		case known && found == nil:
 			found = &Shut{says: state[0], Until: state[1], taint: t}
 		case !known && !slices.Contains(startupTaints, t.Key):
-			return &Shut{says: "not ready", Until: "is Ready again", taint: t}
+			found = &Shut{says: "not ready", Until: "is Ready again", taint: t}
+			if t.Key == corev1.TaintNodeNotReady && strings.Contains(readyWords(n), runtimeDown) {
+				found.says, found.Down = "not ready: its "+runtimeDown, true
+			}
+			return found
 		case !known && found == nil:
 			found = unopened(c, n, t)
 		}

@@ -18,6 +18,9 @@ import (
 type Home struct {
 	Name string
 	is   func(n *view.Node) bool
+	// build ends the version of the containerd that the distribution brings along: another one is the
+	// machine's own, in the usual places (container-runtime-endpoint). Empty: it cannot be told so.
+	build string
 	// Socket is where containerd listens, Config the file that its configuration takes more from. Empty:
 	// the distribution finds NVIDIA's runtime by itself, and writes over what is put there.
 	Socket, Config string
@@ -26,13 +29,13 @@ type Home struct {
 
 // homes are those that are known; of others NVIDIA's defaults hold.
 var homes = []Home{
-	{"k3s", kubelet("+k3s"), "/run/k3s/containerd/containerd.sock", "",
+	{"k3s", kubelet("+k3s"), "-k3s", "/run/k3s/containerd/containerd.sock", "",
 		[]string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"}},
-	{"RKE2", kubelet("+rke2"), "/run/k3s/containerd/containerd.sock", "",
+	{"RKE2", kubelet("+rke2"), "-k3s", "/run/k3s/containerd/containerd.sock", "",
 		[]string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"}},
-	{"k0s", kubelet("+k0s"), "/run/k0s/containerd.sock", "/etc/k0s/containerd.d/nvidia.toml",
+	{"k0s", kubelet("+k0s"), "", "/run/k0s/containerd.sock", "/etc/k0s/containerd.d/nvidia.toml",
 		[]string{"# on the machine: k0s reads what is in that folder when it starts", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker"}},
-	{"MicroK8s", func(n *view.Node) bool { return n.Labels["microk8s.io/cluster"] == "true" }, "/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/current/args/containerd-template.toml",
+	{"MicroK8s", func(n *view.Node) bool { return n.Labels["microk8s.io/cluster"] == "true" }, "", "/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/current/args/containerd-template.toml",
 		[]string{"# on the machine: MicroK8s makes containerd's configuration from a template when it starts; what is written beside it is lost", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"}},
 }
 
@@ -42,11 +45,12 @@ func kubelet(suffix string) func(*view.Node) bool {
 
 // Of is where the node's containerd is; nil where it is in the usual places, or another runtime runs.
 func Of(n *view.Node) *Home {
-	if runtime, _, _ := strings.Cut(n.Status.NodeInfo.ContainerRuntimeVersion, ":"); runtime != "" && runtime != "containerd" {
+	runtime, version, _ := strings.Cut(n.Status.NodeInfo.ContainerRuntimeVersion, "://")
+	if runtime != "" && runtime != "containerd" {
 		return nil
 	}
 	for i := range homes {
-		if homes[i].is(n) {
+		if homes[i].is(n) && (version == "" || strings.Contains(version, homes[i].build)) {
 			return &homes[i]
 		}
 	}

@@ -194,8 +194,12 @@ func unstartedWords(e *corev1.Event) string {
 }
 
 func unstartedSays(e *corev1.Event) string {
-	if i := strings.LastIndex(e.Message, "desc = "); i >= 0 {
-		return e.Message[i+len("desc = "):]
+	says := e.Message
+	if i := strings.LastIndex(says, "desc = "); i >= 0 {
+		says = says[i+len("desc = "):]
 	}
-	return e.Message
+	if _, exec, found := strings.Cut(says, `: exec: "`); found && strings.Contains(says, "OCI runtime create failed") { // what was not to be run
+		return `exec: "` + exec
+	}
+	return says
 }

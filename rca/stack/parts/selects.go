@@ -33,6 +33,16 @@ func (m Misses) Count() int {
 	return n
 }
 
+// systems begin the taints that Kubernetes, an installer or a cloud sets for purposes of its own.
+var systems = []string{"CriticalAddonsOnly", "node-role.kubernetes.io/", "node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "node.cilium.io/", "karpenter.sh/"}
+
+// ByPeople says that all taints in its way are of people's own.
+func (m Misses) ByPeople() bool {
+	return !slices.ContainsFunc(m.Taints, func(t corev1.Taint) bool {
+		return slices.ContainsFunc(systems, func(prefix string) bool { return strings.HasPrefix(t.Key, prefix) })
+	})
+}
+
 // tolerated are the taints that the DaemonSet controller has its pods tolerate
 // (pkg/controller/daemon/util/daemonset_util.go, 1.36.3).
 var tolerated = []corev1.Toleration{
