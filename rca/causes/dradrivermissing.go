@@ -22,7 +22,7 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 		return nil
 	case diagnosis.DRADriverMissing:
 	default:
-		u := c.Unlisted(n)
+		u := Unlisted(c, n)
 		if u == nil {
 			return nil
 		}
@@ -52,19 +52,9 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 	return f
 }}
 
-// Unlisted is that a driver which is asked for runs on the node and offers none of its devices; nil where that is not so.
-func (c *Case) Unlisted(n *view.Node) *kubelet.Unlisted {
-	if c.Claims == nil || !c.Claims.HasNone(n.Name) {
-		return nil
-	}
-	for _, a := range c.Claims.Asks {
-		for _, driver := range c.Claims.DriversOf(a) {
-			if u := kubelet.UnlistedOn(c.Cluster, driver, n); u != nil {
-				return u
-			}
-		}
-	}
-	return nil
+// Unlisted is that a driver which is asked for runs on the node and lists none of its devices; nil where that is not so.
+func Unlisted(c *Case, n *view.Node) *kubelet.Unlisted {
+	return kubelet.UnlistedOn(c.Cluster, c.Claims.Lacked(n.Name), n)
 }
 
 // published claims of how many ResourceSlices those of a driver say that their pool is.

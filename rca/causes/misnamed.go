@@ -35,7 +35,7 @@ func (c *Case) MisnamedResource() *Misnamed {
 			continue
 		}
 		near, on := nearly(c, name)
-		if near == "" && strings.HasPrefix(string(name), nvidiaDomain) && !c.OfMachine() && slices.ContainsFunc(c.Cluster.SortedNodes(), (*view.Node).HasGPUs) {
+		if near == "" && strings.HasPrefix(string(name), nvidiaDomain) && !OfMachine(c) && slices.ContainsFunc(c.Cluster.SortedNodes(), (*view.Node).HasGPUs) {
 			continue // a card by its name, say, of a node that has one
 		}
 		if others++; others == 1 {
@@ -55,7 +55,7 @@ func (c *Case) MisnamedResource() *Misnamed {
 }
 
 // OfMachine says whether the pod is a virtual machine of KubeVirt's, which is given cards by names of their own.
-func (c *Case) OfMachine() bool { return c.Pod.Labels["kubevirt.io"] == "virt-launcher" }
+func OfMachine(c *Case) bool { return c.Pod.Labels["kubevirt.io"] == "virt-launcher" }
 
 // anyHas says whether a node has ever had the resource announced.
 func anyHas(c *Case, name corev1.ResourceName) bool {

@@ -47,7 +47,7 @@ func announceAgain(c *Bench, n *view.Node) []edit.Change {
 	if a := causes.AnnouncerOf(c.Case, name); a != nil && a.Pod != nil && a.Pod.Spec.NodeName == n.Name {
 		commands = []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name)}
 	}
-	if c.OfMachine() {
+	if causes.OfMachine(c.Case) {
 		title = fmt.Sprintf("bind the devices of %s on %s to vfio-pci, and have what announces them look again", name, n.Name)
 		commands = append([]string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host lspci -nnk  # the device has to say 'Kernel driver in use: vfio-pci': after a reboot another driver may have it", n.Name)}, commands...)
 		commands = append(commands, lookAgain(n)...)

@@ -30,7 +30,7 @@ func (c *Bench) unsettled() []edit.Change {
 		return admit.LookAtRefusal(c.Workload)
 	case m.Near == "" && causes.AnnouncerOf(c.Case, m.Resource) != nil:
 		return []edit.Change{lookAtAnnouncer(c, causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
-	case m.Near == "" && c.OfMachine():
+	case m.Near == "" && causes.OfMachine(c.Case):
 		return []edit.Change{permitDevices(c, m.Resource)}
 	case m.Near == "":
 		if install := mend.InstallMaker(c.Workload, m.Resource); install != nil {

@@ -24,7 +24,7 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 		}
 	}
 	for _, n := range c.Cluster.SortedNodes() {
-		if u := c.Unlisted(n); u != nil {
+		if u := kubelet.UnlistedOn(c.Cluster, c.Claims.Lacked(n.Name), n); u != nil {
 			ch := edit.LookAt(diagnosis.DRADriverMissing, u.Title(), "which devices the driver finds on the machine is in no object", u.Commands()...)
 			ch.Risk, ch.Minutes = diagnosis.LowRisk, 2
 			return ch

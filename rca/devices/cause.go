@@ -48,7 +48,7 @@ func (v *Claims) CauseOn(n *view.Node, b whatif.Blocker) diagnosis.CauseID {
 		return diagnosis.DRADevicesInUse
 	case len(v.Driverless()) > 0:
 		return diagnosis.DRADriverMissing
-	case v.HasNone(n.Name):
+	case v.hasNone(n.Name):
 		// A node without devices is kept by what keeps the pod from those that
 		// have them.
 		return v.elsewhere()
@@ -108,8 +108,20 @@ func (v *Claims) DriversOf(a *Ask) []string {
 	return append(out, drivers(a.selectors)...)
 }
 
-// HasNone says that a node has no device of any class that is asked for.
-func (v *Claims) HasNone(node string) bool {
+// Lacked are the drivers that are asked for, where a node has no device of any class that is.
+func (v *Claims) Lacked(node string) []string {
+	if v == nil || !v.hasNone(node) {
+		return nil
+	}
+	var out []string
+	for _, a := range v.Asks {
+		out = append(out, v.DriversOf(a)...)
+	}
+	return out
+}
+
+// hasNone says that a node has no device of any class that is asked for.
+func (v *Claims) hasNone(node string) bool {
 	for _, a := range v.Asks {
 		for _, d := range v.ByNode[node] {
 			if a.Readings[d].class {

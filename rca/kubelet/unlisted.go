@@ -26,24 +26,26 @@ type Unlisted struct {
 // publishTime is how long a plugin that has become Ready may take for its ResourceSlices.
 const publishTime = 2 * time.Minute
 
-// UnlistedOn tells it of a node and a driver; nil where the driver offers its devices otherwise than node by node, and
+// UnlistedOn tells it of a node and the first of some drivers; nil where they offer their devices otherwise than node by node, and
 // where the plugin is not there, or only just.
-func UnlistedOn(w *view.Cluster, driver string, n *view.Node) *Unlisted {
+func UnlistedOn(w *view.Cluster, drivers []string, n *view.Node) *Unlisted {
 	if w.State.Unread["Pod"] != "" || w.State.Unread["ResourceSlice"] != "" {
 		return nil
 	}
-	with := listed(w, driver)
-	if len(with) == 0 || with[n.Name] || with[""] {
-		return nil
+	for _, driver := range drivers {
+		with := listed(w, driver)
+		if len(with) == 0 || with[n.Name] || with[""] {
+			continue
+		}
+		u := &Unlisted{Driver: driver, On: n.Name, Pod: pluginOn(w, driver, n)}
+		if u.Pod == nil {
+			continue
+		}
+		if u.Look = parts.Of(w).Look(u.Pod); u.State != "" || w.State.Now.Sub(u.Since) >= publishTime {
+			return u
+		}
 	}
-	u := &Unlisted{Driver: driver, On: n.Name, Pod: pluginOn(w, driver, n)}
-	if u.Pod == nil {
-		return nil
-	}
-	if u.Look = parts.Of(w).Look(u.Pod); u.State == "" && w.State.Now.Sub(u.Since) < publishTime {
-		return nil
-	}
-	return u
+	return nil
 }
 
 // listed are the nodes that ResourceSlices of a driver are of; the empty name stands for slices that are of no single one.

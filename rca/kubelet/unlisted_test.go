@@ -50,7 +50,7 @@ func TestUnlistedOn(t *testing.T) {
 		tc.edit(st)
 		w := view.New(st)
 		got := ""
-		if u := UnlistedOn(w, "gpu.nvidia.com", w.Nodes["n"]); u != nil {
+		if u := UnlistedOn(w, []string{"gpu.nvidia.com"}, w.Nodes["n"]); u != nil {
 			got = u.Says()
 		}
 		if got != tc.want {

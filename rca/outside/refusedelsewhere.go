@@ -42,7 +42,7 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	if off := sayMIGIsOff(c, by, look, logs); w.OfMIGStrategy() && off != nil {
 		return []edit.Change{*off}
 	}
-	if k := c.Queue.TooManyCards(); k != nil && !w.OfQueue() {
+	if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() {
 		return []edit.Change{askFewerCards(c, k, look)}
 	}
 	switch {

@@ -3,6 +3,7 @@ package queues
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,13 +12,13 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Cards is that one container asks shares of more cards than any node has. To HAMi, and to Volcano with its device plugin, a
+// Cards is that containers ask, each by itself, shares of more cards than any node has. To HAMi, and to Volcano with its device plugin, a
 // share is of one card, and those of one container are of different ones (HAMi pkg/scheduler/score.go; README of
 // volcano-vgpu-device-plugin).
 type Cards struct {
-	Container   string
+	Containers  []string
 	Resource    corev1.ResourceName
-	Asked, Most int64
+	Asked, Most int64  // Asked is by the one that asks most
 	On          string // a node with that many
 	Register    string // the annotation that says so
 }
@@ -27,7 +28,7 @@ const vgpus corev1.ResourceName = "volcano.sh/vgpu-number"
 
 // Register is the annotation in which the device plugin of the pod's scheduler writes a node's cards, and by what name the pod
 // asks for shares of them; empty where neither HAMi nor Volcano decides.
-func (c *Case) Register() (annotation string, name corev1.ResourceName) {
+func Register(c *Case) (annotation string, name corev1.ResourceName) {
 	switch by := c.SchedulerName(); {
 	case strings.Contains(by, "hami"):
 		return "hami.io/node-nvidia-register", view.WholeGPU
@@ -38,23 +39,26 @@ func (c *Case) Register() (annotation string, name corev1.ResourceName) {
 }
 
 // TooManyCards tells it; nil where it is not so, and where no node says what cards it has.
-func (c *Case) TooManyCards() *Cards {
-	register, name := c.Register()
+func TooManyCards(c *Case) *Cards {
+	register, name := Register(c)
 	if register == "" {
 		return nil
 	}
 	k := &Cards{Resource: name, Register: register}
-	for _, each := range c.Pod.Spec.Containers {
-		if q := each.Resources.Limits[name]; q.Value() > k.Asked {
-			k.Container, k.Asked = each.Name, q.Value()
-		}
-	}
 	for _, n := range c.Cluster.SortedNodes() {
 		if has := cardsIn(n.Annotations[register]); has > k.Most {
 			k.Most, k.On = has, n.Name
 		}
 	}
-	if k.Most == 0 || k.Asked <= k.Most {
+	if k.Most == 0 {
+		return nil
+	}
+	for _, each := range c.Pod.Spec.Containers {
+		if q := each.Resources.Limits[name]; q.Value() > k.Most {
+			k.Containers, k.Asked = append(k.Containers, each.Name), max(k.Asked, q.Value())
+		}
+	}
+	if len(k.Containers) == 0 {
 		return nil
 	}
 	return k
@@ -75,12 +79,34 @@ func cardsIn(register string) int64 {
 	return count
 }
 
-// Says is what is the matter.
-func (k *Cards) Says() string {
-	return fmt.Sprintf("container %s asks shares of %d cards, and no node has more than %d", k.Container, k.Asked, k.Most)
+// Who are the containers, for people.
+func (k *Cards) Who() string {
+	if len(k.Containers) == 1 {
+		return "container " + k.Containers[0]
+	}
+	return "each of containers " + strings.Join(k.Containers, ", ")
 }
 
-// Evidence is where a node says it.
-func (k *Cards) Evidence() diagnosis.Evidence {
-	return diagnosis.Fact("Node/"+k.On, fmt.Sprintf("annotation %s lists %s", k.Register, view.CountOf(int(k.Most), "card")), diagnosis.That("metadata.annotations["+k.Register+"]", "", diagnosis.Exists, ""))
+// Amount is what each of them asks.
+func (k *Cards) Amount() string {
+	if len(k.Containers) == 1 {
+		return strconv.FormatInt(k.Asked, 10)
+	}
+	return "up to " + strconv.FormatInt(k.Asked, 10)
+}
+
+// Says is what is the matter.
+func (k *Cards) Says() string {
+	return fmt.Sprintf("%s asks shares of %s cards, and no node has as many", k.Who(), k.Amount())
+}
+
+// Evidence is what the containers ask, and where a node says which cards it has.
+func (k *Cards) Evidence(c *Case) []diagnosis.Evidence {
+	name := string(k.Resource)
+	out := []diagnosis.Evidence{diagnosis.Fact("Node/"+k.On, "annotation "+k.Register+" lists fewer cards", diagnosis.That("metadata.annotations["+k.Register+"]", "", diagnosis.Exists, ""))}
+	if claims := c.Cluster.OfPod(c.Pod, diagnosis.That("spec.containers[name="+k.Containers[0]+"].resources.limits["+name+"]", "", diagnosis.AtLeast, strconv.FormatInt(k.Most+1, 10))); len(claims) > 0 {
+		claims = append(claims, diagnosis.That("max(spec.containers[*].resources.limits["+name+"])", "", diagnosis.Is, strconv.FormatInt(k.Asked, 10)).Of(claims[0].Ref))
+		out = append(out, diagnosis.Fact(c.podRef(), k.Who()+" asks "+k.Amount()+" "+name, claims...))
+	}
+	return out
 }

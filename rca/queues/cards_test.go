@@ -19,10 +19,10 @@ func TestTooManyCards(t *testing.T) {
 		asks                     map[corev1.ResourceName]string
 		want                     string
 	}{
-		"as JSON":              {"hami-scheduler", "hami.io/node-nvidia-register", `[{"id":"GPU-a","count":10}]`, map[corev1.ResourceName]string{view.WholeGPU: "2"}, "container c asks shares of 2 cards, and no node has more than 1"},
-		"with colons":          {"hami-scheduler", "hami.io/node-nvidia-register", old, map[corev1.ResourceName]string{view.WholeGPU: "3"}, "container c asks shares of 3 cards, and no node has more than 2"},
+		"as JSON":              {"hami-scheduler", "hami.io/node-nvidia-register", `[{"id":"GPU-a","count":10}]`, map[corev1.ResourceName]string{view.WholeGPU: "2"}, "container c asks shares of 2 cards, and no node has as many"},
+		"with colons":          {"hami-scheduler", "hami.io/node-nvidia-register", old, map[corev1.ResourceName]string{view.WholeGPU: "3"}, "container c asks shares of 3 cards, and no node has as many"},
 		"as many as there are": {"hami-scheduler", "hami.io/node-nvidia-register", old, map[corev1.ResourceName]string{view.WholeGPU: "2"}, ""},
-		"Volcano's":            {"volcano", "volcano.sh/node-vgpu-register", old, map[corev1.ResourceName]string{vgpus: "4"}, "container c asks shares of 4 cards, and no node has more than 2"},
+		"Volcano's":            {"volcano", "volcano.sh/node-vgpu-register", old, map[corev1.ResourceName]string{vgpus: "4"}, "container c asks shares of 4 cards, and no node has as many"},
 		"whole ones":           {"volcano", "volcano.sh/node-vgpu-register", old, map[corev1.ResourceName]string{view.WholeGPU: "4"}, ""},
 		"nothing is written":   {"hami-scheduler", "hami.io/node-nvidia-register", "", map[corev1.ResourceName]string{view.WholeGPU: "2"}, ""},
 		"another decides":      {"default-scheduler", "hami.io/node-nvidia-register", old, map[corev1.ResourceName]string{view.WholeGPU: "3"}, ""},
@@ -35,7 +35,7 @@ func TestTooManyCards(t *testing.T) {
 		p := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: tc.scheduler, Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Limits: limits}}}}}
 		c := &Case{Cluster: view.New(&cluster.State{Nodes: []*corev1.Node{n}}), Pod: p}
 		got := ""
-		if k := c.TooManyCards(); k != nil {
+		if k := TooManyCards(c); k != nil {
 			got = k.Says()
 		}
 		if got != tc.want {

@@ -79,8 +79,8 @@ func readySince(n *corev1.Node) time.Time {
 // of its machine, and begins at its init containers each time.
 func (k *Kit) Begun(p *corev1.Pod) time.Time {
 	began := p.CreationTimestamp.Time
-	if p.Status.StartTime != nil {
-		began = p.Status.StartTime.Time
+	if at := p.Status.StartTime; at != nil && at.After(began) {
+		began = at.Time
 	}
 	if back := k.ready[p.Spec.NodeName]; back.After(began) {
 		return back
