@@ -35,9 +35,6 @@ func (c *Case) MisnamedResource() *Misnamed {
 			continue
 		}
 		near, on := nearly(c, name)
-		if near == "" && strings.HasPrefix(string(name), nvidiaDomain) && !OfMachine(c) && slices.ContainsFunc(c.Cluster.SortedNodes(), (*view.Node).HasGPUs) {
-			continue // a card by its name, say, of a node that has one
-		}
 		if others++; others == 1 {
 			first = name
 		}
