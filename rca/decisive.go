@@ -24,6 +24,10 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
 			return alone(c, n, id) && c.AnnouncedOnce(c.Node(n.Name)) != ""
 		})
+	case diagnosis.DRADriverMissing: // its driver runs there, and lists none of its devices
+		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+			return alone(c, n, id) && causes.Unlisted(c, c.Node(n.Name)) != nil
+		})
 	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.VolumeConflict:
 		return some()
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:

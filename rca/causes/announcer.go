@@ -40,7 +40,11 @@ func AnnouncerOf(c *Case, name corev1.ResourceName) *Announcer {
 	var a *Announcer
 	least := 0
 	for _, d := range c.Cluster.State.DaemonSets {
-		if at := speaksOf(d, name); at > 0 && (a == nil || at < least) && isPlugin(d) {
+		at := speaksOf(d, name)
+		if at == byDomain && strings.HasPrefix(string(name), nvidiaDomain) {
+			continue // whose device plugin has that in its name whatever it announces
+		}
+		if at > 0 && (a == nil || at < least) && isPlugin(d) {
 			a, least = &Announcer{Set: d}, at
 		}
 	}
@@ -116,6 +120,9 @@ func speaksOf(d *appsv1.DaemonSet, name corev1.ResourceName) int {
 	}
 	return 0
 }
+
+// byDomain is what speaksOf says where a DaemonSet speaks of no more than the resource's domain.
+const byDomain = 2
 
 // leastWord is how long a word is that can tell one device from another.
 const leastWord = 4

@@ -9,15 +9,25 @@ import (
 
 	"github.com/unpend/unpend/rca/devices"
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // draDriverMissing: nobody publishes devices of the driver that is asked for, on
-// any node.
+// any node, or on one that the driver's plugin runs on.
 var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if c.Claims.CauseOn(n, b.Blocker) != diagnosis.DRADriverMissing {
+	switch c.Claims.CauseOn(n, b.Blocker) {
+	case "", diagnosis.DRAClaimMissing, diagnosis.DRAClassMissing:
 		return nil
+	case diagnosis.DRADriverMissing:
+	default:
+		u := Unlisted(c, n)
+		if u == nil {
+			return nil
+		}
+		c.entitle(diagnosis.DRADriverMissing, "devices of "+u.On+" are not listed")
+		return &finding{diagnosis.Proven, u.Says(), u.Evidence()}
 	}
 	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Driverless() {
@@ -41,6 +51,11 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 	}
 	return f
 }}
+
+// Unlisted is that a driver which is asked for runs on the node and lists none of its devices; nil where that is not so.
+func Unlisted(c *Case, n *view.Node) *kubelet.Unlisted {
+	return kubelet.UnlistedOn(c.Cluster, c.Claims.Lacked(n.Name), n)
+}
 
 // published claims of how many ResourceSlices those of a driver say that their pool is.
 func published(c *Case, driver string) []diagnosis.Claim {

@@ -71,6 +71,9 @@ var (
 			return nil
 		}
 		f := w.Finding()
+		if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() {
+			f.Says, f.Evidence = k.Says()+"; "+f.Says, append(f.Evidence, k.Evidence(c.Queue)...)
+		}
 		if w.OfQueue() || c.Queue.Grouped() {
 			f.Evidence = append(f.Evidence, slices.DeleteFunc(c.Queue.OfQueue(), func(e diagnosis.Evidence) bool { return slices.ContainsFunc(f.Evidence, e.Same) })...)
 		}

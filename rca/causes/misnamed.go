@@ -35,9 +35,6 @@ func (c *Case) MisnamedResource() *Misnamed {
 			continue
 		}
 		near, on := nearly(c, name)
-		if near == "" && strings.HasPrefix(string(name), nvidiaDomain) {
-			continue // a card by its name, say
-		}
 		if others++; others == 1 {
 			first = name
 		}
@@ -53,6 +50,9 @@ func (c *Case) MisnamedResource() *Misnamed {
 	}
 	return m
 }
+
+// OfMachine says whether the pod is a virtual machine of KubeVirt's, which is given cards by names of their own.
+func OfMachine(c *Case) bool { return c.Pod.Labels["kubevirt.io"] == "virt-launcher" }
 
 // anyHas says whether a node has ever had the resource announced.
 func anyHas(c *Case, name corev1.ResourceName) bool {

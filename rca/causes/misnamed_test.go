@@ -95,14 +95,14 @@ func TestGPUsOfAMakerThatNobodyAnnounces(t *testing.T) {
 	}
 }
 
-// GPUs are asked by a name that is nearly theirs, or was before they had one of their own: a card by its name, and what
-// HAMi counts, are no such names.
+// GPUs are asked by a name that is nearly theirs, or was before they had one of their own: a card by its name is near to
+// none, and what HAMi counts is no such name.
 func TestNamesThatAreNearlyThoseOfGPUs(t *testing.T) {
 	for asked, near := range map[corev1.ResourceName]corev1.ResourceName{
 		"alpha.kubernetes.io/nvidia-gpu": "nvidia.com/gpu",
 		"alpha.kubernetes.io/other":      "",
 		"nvidia.com/gpus":                "nvidia.com/gpu",
-		"nvidia.com/GA102GL_A10":         "-",
+		"nvidia.com/GA102GL_A10":         "",
 		"nvidia.com/gpumem":              "-",
 		"nvidia.com/mig-1g.5gb":          "-",
 	} {

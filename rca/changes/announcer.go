@@ -47,7 +47,7 @@ func announceAgain(c *Bench, n *view.Node) []edit.Change {
 	if a := causes.AnnouncerOf(c.Case, name); a != nil && a.Pod != nil && a.Pod.Spec.NodeName == n.Name {
 		commands = []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", a.Set.Namespace, a.Pod.Name)}
 	}
-	if c.Pod.Labels[ofKubeVirt] == "virt-launcher" {
+	if causes.OfMachine(c.Case) {
 		title = fmt.Sprintf("bind the devices of %s on %s to vfio-pci, and have what announces them look again", name, n.Name)
 		commands = append([]string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host lspci -nnk  # the device has to say 'Kernel driver in use: vfio-pci': after a reboot another driver may have it", n.Name)}, commands...)
 		commands = append(commands, lookAgain(n)...)
@@ -74,6 +74,22 @@ func lookAgain(n *view.Node) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// permitDevices is for the card of a virtual machine that no node offers: KubeVirt's handler announces what its configuration
+// lists, of cards that vfio-pci has, or leaves that to a device plugin.
+func permitDevices(c *Bench, name corev1.ResourceName) edit.Change {
+	commands := []string{
+		"kubectl get kubevirts -A -o yaml  # spec.configuration.permittedHostDevices: the card's vendor:device under " + string(name) + ", with externalResourceProvider only where a device plugin announces it; featureGates: HostDevices, and GPU before KubeVirt v1",
+		"kubectl debug node/NODE -it --image=busybox --profile=sysadmin -- chroot /host lspci -nnk -d 10de:  # on the machine with the card: 'Kernel driver in use: vfio-pci'",
+	}
+	for _, d := range c.Cluster.State.DaemonSets {
+		if d.Spec.Template.Labels[ofKubeVirt] == "virt-handler" {
+			commands = append(commands, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s  # it announces what is listed when it starts; virtual machines run on. One that still does not is of a version that does not take the list over: update KubeVirt", d.Namespace, d.Name))
+		}
+	}
+	commands = append(commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,OFFERS:.status.allocatable")
+	return edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have KubeVirt announce %s on the node with the card: listed in permittedHostDevices, and bound to vfio-pci", name), onMachine, commands...)
 }
 
 // kvm is what KubeVirt's own device plugin gives virtual machines: the processor's virtualization.

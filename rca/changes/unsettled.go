@@ -2,6 +2,7 @@ package changes
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unpend/unpend/rca/admit"
 	"github.com/unpend/unpend/rca/causes"
@@ -30,8 +31,11 @@ func (c *Bench) unsettled() []edit.Change {
 		return admit.LookAtRefusal(c.Workload)
 	case m.Near == "" && causes.AnnouncerOf(c.Case, m.Resource) != nil:
 		return []edit.Change{lookAtAnnouncer(c, causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
+	case m.Near == "" && causes.OfMachine(c.Case):
+		return []edit.Change{permitDevices(c, m.Resource)}
 	case m.Near == "":
-		if install := mend.InstallMaker(c.Workload, m.Resource); install != nil {
+		// What is left of NVIDIA's names is cards by their own, which its device plugin for virtual machines announces.
+		if install := mend.InstallMaker(c.Workload, m.Resource); install != nil && !strings.HasPrefix(string(m.Resource), "nvidia.com/") {
 			return []edit.Change{*install}
 		}
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have nodes offer %s, by the device plugin that announces it, or the pod ask for what they offer", m.Resource), "what would announce it is in no object",

@@ -23,6 +23,13 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 			return edit.LookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
 		}
 	}
+	for _, n := range c.Cluster.SortedNodes() {
+		if u := kubelet.UnlistedOn(c.Cluster, c.Claims.Lacked(n.Name), n); u != nil {
+			ch := edit.LookAt(diagnosis.DRADriverMissing, u.Title(), "which devices the driver finds on the machine is in no object", u.Commands()...)
+			ch.Risk, ch.Minutes = diagnosis.LowRisk, 2
+			return ch
+		}
+	}
 	return edit.LookAt(diagnosis.DRADriverMissing, "see why the driver publishes no devices", unproven,
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }

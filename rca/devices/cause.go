@@ -108,6 +108,18 @@ func (v *Claims) DriversOf(a *Ask) []string {
 	return append(out, drivers(a.selectors)...)
 }
 
+// Lacked are the drivers that are asked for, where a node has no device of any class that is.
+func (v *Claims) Lacked(node string) []string {
+	if v == nil || !v.hasNone(node) {
+		return nil
+	}
+	var out []string
+	for _, a := range v.Asks {
+		out = append(out, v.DriversOf(a)...)
+	}
+	return out
+}
+
 // hasNone says that a node has no device of any class that is asked for.
 func (v *Claims) hasNone(node string) bool {
 	for _, a := range v.Asks {

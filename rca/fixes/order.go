@@ -21,7 +21,7 @@ func (f *candidate) class() diagnosis.Class {
 		return refuted
 	case v != diagnosis.Schedules || e == nil || f.fix.Kind == diagnosis.Manual:
 		return diagnosis.NotProved
-	case len(f.thenWait) == 0 && e.Runs > 0:
+	case len(f.thenWait) == 0 && e.Runs > 0 && !f.ends():
 		if f.keeps && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
 			return diagnosis.StopsNobody
 		}
@@ -32,6 +32,12 @@ func (f *candidate) class() diagnosis.Class {
 		return diagnosis.NotProved
 	}
 	return diagnosis.MusicalChair
+}
+
+// ends says that it takes the room of pods that nobody makes again and that would come to their end by themselves: their work is
+// lost for good, where all that it saves is waiting for that.
+func (f *candidate) ends() bool {
+	return f.fix.Kind == diagnosis.EvictPods && slices.ContainsFunc(f.gone, view.EndsAlone)
 }
 
 // net counts pods by priority.

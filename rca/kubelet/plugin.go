@@ -24,7 +24,7 @@ func pluginAway(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
 		return nil
 	}
 	driver := m[1] + m[2]
-	d := pluginOfDRA(w, driver, n)
+	d := pluginOfDRA(w, driver, n, false)
 	if d == nil {
 		return nil
 	}
@@ -48,19 +48,18 @@ func pluginAway(w *view.Cluster, p *corev1.Pod, says string) *Hindrance {
 	return h
 }
 
-// pluginOfDRA is the one DaemonSet that has a pod on each other node that a driver has devices of, and on no node
-// else; nil where none is, or several.
-func pluginOfDRA(w *view.Cluster, driver string, lacks *view.Node) *parts.Set {
-	with := map[string]bool{}
-	for _, s := range w.State.ResourceSlices {
-		if name := s.Spec.NodeName; s.Spec.Driver == driver && name != nil && *name != lacks.Name && w.Nodes[*name] != nil {
-			with[*name] = true
-		}
+// pluginOfDRA is the one DaemonSet that has a pod on each node that a driver has devices of, on a further one or not on it,
+// as is asked, and on no node else; nil where none is, or several.
+func pluginOfDRA(w *view.Cluster, driver string, further *view.Node, there bool) *parts.Set {
+	with := listed(w, driver)
+	if delete(with, further.Name); !slices.ContainsFunc(w.SortedNodes(), func(n *view.Node) bool { return with[n.Name] }) {
+		return nil
 	}
+	with[further.Name] = there
 	var found *parts.Set
 	for _, ds := range w.State.DaemonSets {
 		d := parts.Asked(ds)
-		is := len(with) > 0 && !slices.ContainsFunc(w.SortedNodes(), func(n *view.Node) bool { return (d.On(n) != nil) != with[n.Name] })
+		is := !slices.ContainsFunc(w.SortedNodes(), func(n *view.Node) bool { return (d.On(n) != nil) != with[n.Name] })
 		switch {
 		case is && found != nil:
 			return nil

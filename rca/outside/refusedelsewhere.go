@@ -42,6 +42,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	if off := sayMIGIsOff(c, by, look, logs); w.OfMIGStrategy() && off != nil {
 		return []edit.Change{*off}
 	}
+	if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() {
+		return []edit.Change{askFewerCards(c, k, look)}
+	}
 	switch {
 	case w.OfTimeout():
 		out = []edit.Change{submitAgain(c, by), askLess(c, "ask for less, or for fewer members of the gang")}
@@ -52,8 +55,12 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out = append(growOther(c, diagnosis.SchedulerRefused), morePlaces(c, by), ch)
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
-		out[0].Commands = []string{look, "kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\\.io/node-nvidia-register'", logs}
-		out = append(out, askLess(c, "ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards"))
+		out[0].Commands = append([]string{look}, append(listCards(c), logs)...)
+		memory, cores := "nvidia.com/gpumem", "nvidia.com/gpucores"
+		if by == "volcano" {
+			memory, cores = "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
+		}
+		out = append(out, askLess(c, "ask for a smaller share: less "+memory+" or "+cores+" (none asked is all of the card), or fewer cards"))
 		out = append(growOther(c, diagnosis.SchedulerRefused), out...) // no autoscaler reckons by its books
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"

@@ -108,9 +108,9 @@ func (w Word) OfQueue() bool {
 }
 
 // OfCard says whether the words name what of a shared card is short (HAMi's
-// pkg/device/common).
+// pkg/device/common, Volcano's pkg/scheduler/api/devices/nvidia/vgpu).
 func (w Word) OfCard() bool {
-	return strings.Contains(w.message, " Card") || strings.Contains(w.message, "NodeInsufficientDevice") || strings.Contains(w.message, "AllocatedCardsInsufficientRequest") || strings.Contains(w.message, "NumaNotFit")
+	return strings.Contains(w.message, " Card") || strings.Contains(w.message, "no enough gpu cards") || strings.Contains(w.message, "NodeInsufficientDevice") || strings.Contains(w.message, "AllocatedCardsInsufficientRequest") || strings.Contains(w.message, "NumaNotFit")
 }
 
 // OfPlaces says whether the words are that as many pods have a share of each card as may (HAMi's

@@ -53,7 +53,7 @@ func TestGPUsOfAMDs(t *testing.T) {
 		"by its labeller's word":    {map[string]string{"beta.amd.com/gpu.vram.64G": "1", "amd.com/gpu.family": "AI"}, func(*lab, *corev1.Node) {}, Installed, Missing, diagnosis.GPUStackMissing, diagnosis.Proven, "no device plugin of AMD's is installed", "amd.com/gpu.family=AI"},
 		"what is there is not read": {sign, func(l *lab, _ *corev1.Node) { l.Unread["DaemonSet"] = "no right" }, Installed, Unseen, diagnosis.DevicePluginDown, diagnosis.Possible, "has GPUs of AMD's and offers no amd.com/gpu", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it is starting": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(amd.plugin, "n", aged(2*time.Minute, nil)) },
-			Plugin, Starting, diagnosis.DevicePluginDown, diagnosis.Proven, "the pod of AMD's device plugin is 2 min old", "feature.node.kubernetes.io/amd-gpu=true"},
+			Plugin, Starting, diagnosis.DevicePluginDown, diagnosis.Proven, "the pod of AMD's device plugin began 2 min ago", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it has started": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(amd.plugin, "n", aged(5*time.Minute, nil)) },
 			Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Likely, "AMD's device plugin runs there and announces none", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it crashes at once": {sign, func(l *lab, _ *corev1.Node) {

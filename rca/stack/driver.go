@@ -208,7 +208,7 @@ func (l *driverLink) ofHost() *Finding {
 		if p.pod == nil || p.Where != "driver-validation" || p.State == "" {
 			continue
 		}
-		if left := podTime - s.since(p.pod.CreationTimestamp.Time); left > 0 && !p.Loops {
+		if left := podTime - s.since(s.kit.Begun(p.pod)); left > 0 && !p.Loops {
 			return nil
 		}
 		if n.TalosDriver() != "" {

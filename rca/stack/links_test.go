@@ -268,7 +268,7 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is starting":                      {of(age(4 * time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod is 4 min old | Wait wait until the device plugin of n is ready, normally within 1 min"},
+		"it is starting":                      {of(age(4 * time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod began 4 min ago | Wait wait until the device plugin of n is ready, normally within 1 min"},
 		"it has been starting for long":       {of(age(5 * time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
 		"it crashes":                          {of(crashes("no card")), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: no card) | RepairDeviceStack mend the device plugin of n"},
 		"its image is not there":              {of(imageMissing), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin ErrImagePull: not found | RepairDeviceStack let n pull the device plugin's image"},

@@ -150,8 +150,8 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 	sets := s.kit.Sets(mk.plugin)
 	switch {
 	case l.pod != nil:
-		if left := podTime - s.since(l.pod.CreationTimestamp.Time); left > 0 && l.State != parts.Failed && !l.Loops {
-			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" is "+view.Age(podTime-left)+" old")
+		if left := podTime - s.since(s.kit.Begun(l.pod)); left > 0 && l.State != parts.Failed && !l.Loops {
+			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" began "+view.Age(podTime-left)+" ago")
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return finishMaker(n, f)
 		}

@@ -56,7 +56,7 @@ func (l *pluginLink) unready() *Finding {
 		return l.driverless()
 	case l.State != parts.Failed && !l.Loops:
 		if left := podTime - l.s.since(l.Since); left > 0 {
-			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod is "+view.Age(l.s.since(pod.CreationTimestamp.Time))+" old")
+			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod began "+view.Age(l.s.since(l.s.kit.Begun(pod)))+" ago")
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return f
 		}
@@ -89,7 +89,7 @@ func (l *pluginLink) unready() *Finding {
 // another one looks again.
 func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) *Finding {
 	what := string(r)
-	if left := podTime - l.s.since(l.pod.CreationTimestamp.Time); left > 0 && !l.Loops {
+	if left := podTime - l.s.since(l.s.kit.Begun(l.pod)); left > 0 && !l.Loops {
 		f := l.finding(link, Starting, cause, "is starting: its device plugin waits for the "+what)
 		f.Mends = []Mend{waitFor(l.n, "device plugin", left)}
 		return f

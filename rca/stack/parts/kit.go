@@ -20,6 +20,7 @@ type Kit struct {
 	// about a pod none of whose containers could be started: the container runtime does not
 	// make its sandbox, or a volume is not there. By namespace/name.
 	refused, unstarted map[string]*corev1.Event
+	ready              map[string]time.Time // since when a node is
 }
 
 // Set is a DaemonSet, ready to be asked about nodes.
@@ -38,7 +39,7 @@ func Asked(ds *appsv1.DaemonSet) *Set {
 func Of(w *view.Cluster) *Kit { return view.Kept(w, read) }
 
 func read(w *view.Cluster) *Kit {
-	k := &Kit{sets: map[Role][]*Set{}, byName: map[string]*Set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{}}
+	k := &Kit{sets: map[Role][]*Set{}, byName: map[string]*Set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{}, ready: map[string]time.Time{}}
 	for _, ds := range w.State.DaemonSets {
 		r := roleOf(ds.Name, ds.Spec.Template.Labels, &ds.Spec.Template.Spec)
 		if r == "" {
@@ -58,7 +59,33 @@ func read(w *view.Cluster) *Kit {
 	for _, e := range w.State.Events {
 		k.hear(e)
 	}
+	for _, n := range w.State.Nodes {
+		k.ready[n.Name] = readySince(n)
+	}
 	return k
+}
+
+// readySince is since when a node is Ready; zero where it is not, or does not say.
+func readySince(n *corev1.Node) time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// Begun is when a pod was taken up by its kubelet: anew where its node has come back since. A DaemonSet's pod outlives the boots
+// of its machine, and begins at its init containers each time.
+func (k *Kit) Begun(p *corev1.Pod) time.Time {
+	began := p.CreationTimestamp.Time
+	if at := p.Status.StartTime; at != nil && at.After(began) {
+		began = at.Time
+	}
+	if back := k.ready[p.Spec.NodeName]; back.After(began) {
+		return back
+	}
+	return began
 }
 
 // hear keeps the newest word of each speaker about each object.

@@ -82,3 +82,27 @@ func TestTheNewestWordCounts(t *testing.T) {
 		}
 	}
 }
+
+// A DaemonSet's pod outlives the boots of its machine: it begins anew when its node has come back, and restarts from before that
+// are no loop.
+func TestBegunAnewWithItsNode(t *testing.T) {
+	back := metav1.NewTime(noon.Add(-time.Minute))
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: back}}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "p", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))}, Spec: corev1.PodSpec{NodeName: "n"}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", RestartCount: 4, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(noon.Add(-2 * time.Minute))}}}}
+	look := func() Look {
+		return Of(view.New(&cluster.State{Now: noon, Nodes: []*corev1.Node{n}, Pods: []*corev1.Pod{p}})).Look(p)
+	}
+	if got := look(); !got.Since.Equal(back.Time) || got.Loops {
+		t.Errorf("after a boot: since %s, loops %t", got.Since, got.Loops)
+	}
+	p.Status.ContainerStatuses[0].LastTerminationState.Terminated.FinishedAt = metav1.NewTime(noon.Add(-30 * time.Second))
+	if got := look(); !got.Loops {
+		t.Error("it ended since the boot, and more than twice in all: that is a loop")
+	}
+	n.Status.Conditions[0].Status = corev1.ConditionFalse
+	if got := look(); !got.Since.Equal(p.CreationTimestamp.Time) {
+		t.Errorf("its node is not back: since %s", got.Since)
+	}
+}

@@ -53,10 +53,7 @@ const maxWords = 160
 // Look reads a pod's status: the first container that is not done or not ready is what the
 // others wait for.
 func (k *Kit) Look(p *corev1.Pod) Look {
-	began := p.CreationTimestamp.Time
-	if p.Status.StartTime != nil {
-		began = p.Status.StartTime.Time
-	}
+	began := k.Begun(p)
 	if p.Spec.NodeName == "" {
 		words, claims := scheduled(p)
 		return Look{State: Failed, Words: "not scheduled: " + view.Quotable(words, maxWords), Since: p.CreationTimestamp.Time, Claims: append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))}
@@ -85,8 +82,14 @@ func (k *Kit) Look(p *corev1.Pod) Look {
 	return Look{Since: ReadySince(p), Claims: []diagnosis.Claim{diagnosis.That("status.containerStatuses[*].ready", "", diagnosis.IsNot, "false")}}
 }
 
+// byBoots says whether a container has ended last before its pod was taken up, and was started again since because of that alone.
+func byBoots(c corev1.ContainerStatus, began time.Time) bool {
+	last := c.LastTerminationState.Terminated
+	return last != nil && last.FinishedAt.Time.Before(began)
+}
+
 func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) Look {
-	l := Look{State: Starting, Where: c.Name, Since: began, Loops: c.RestartCount > 2, Claims: containerClaims(c, init)}
+	l := Look{State: Starting, Where: c.Name, Since: began, Loops: c.RestartCount > 2 && !byBoots(c, began), Claims: containerClaims(c, init)}
 	switch now := c.State; {
 	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
 		l.State, l.Words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
