@@ -74,14 +74,17 @@ func (c *Case) CameWithout() diagnosis.CauseID {
 	return id
 }
 
-// CameForGood says whether that node lacks what nothing there will bring it, however long it is waited for.
+// CameForGood says whether that node lacks what nothing there will bring it, however long it is waited for, and nothing else
+// keeps the pod from it.
 func CameForGood(c *Case) bool {
 	n, id := brought(c)
 	if n == nil {
 		return false
 	}
 	f := c.Broken(n)
-	return f != nil && f.Cause == id && (f.State == stack.Missing || f.State == stack.KeptOff)
+	at := slices.IndexFunc(c.Judged, func(j diagnosis.NodeBlockers) bool { return j.Name == n.Name })
+	other := slices.ContainsFunc(c.Judged[at].Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id })
+	return !other && f != nil && f.Cause == id && (f.State == stack.Missing || f.State == stack.KeptOff)
 }
 
 // brought is the node that an autoscaler brought for the pod, with the link of the device stack that keeps its GPUs

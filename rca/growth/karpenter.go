@@ -141,7 +141,7 @@ func (c *Case) byClaims(g *Growth, o *scaling.Outlook, n nominations) (arrived b
 func givenUp(c *Case, n nominations, now *scaling.Claim) (name string, evidence []diagnosis.Evidence) {
 	for _, name := range gone(c.Cluster, n.claims) {
 		lasted := now.Created.Sub(scaling.Begun(n.first[name]))
-		if scaling.PoolOfClaim(name) == now.Pool && lasted >= promised-time.Minute && lasted < 2*promised && !slices.ContainsFunc(c.Cluster.Outlook().Refused, func(r scaling.Refusal) bool { return r.Claim == name }) {
+		if scaling.PoolOfClaim(name) == now.Pool && lasted >= promised-time.Minute && lasted < promised+3*time.Minute && !slices.ContainsFunc(c.Cluster.Outlook().Refused, func(r scaling.Refusal) bool { return r.Claim == name }) {
 			text := n.first[name].Message
 			return name, []diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), n.first[name].Reason+": "+text, diagnosis.Says(text)), diagnosis.Fact("NodeClaim/"+name, "no such object was read", diagnosis.That("", "", diagnosis.Absent, ""))}
 		}

@@ -23,10 +23,12 @@ func Keeps(c *Case, w *unstructured.Unstructured) *Head {
 	if queue == nil || cohortOf(queue) == "" || !strings.Contains(why, outrun) {
 		return nil
 	}
+	lends := func(of *unstructured.Unstructured) bool {
+		return of.GetName() != queue.GetName() && cohortOf(of) == cohortOf(queue) && nestedText(of, "spec", "queueingStrategy") == "StrictFIFO" && hasUnused(c, of)
+	}
 	var heads []*unstructured.Unstructured
 	for _, other := range c.Cluster.State.QueuedWorkloads {
-		own := c.ClusterQueue(other)
-		if own != nil && own.GetName() != queue.GetName() && cohortOf(own) == cohortOf(queue) && nestedText(own, "spec", "queueingStrategy") == "StrictFIFO" && pending(other) {
+		if own := c.ClusterQueue(other); own != nil && pending(other) && lends(own) {
 			heads = append(heads, other)
 		}
 	}
@@ -35,6 +37,20 @@ func Keeps(c *Case, w *unstructured.Unstructured) *Head {
 	}
 	first := slices.MinFunc(heads, inTurn)
 	return &Head{Workload: first, Queue: c.ClusterQueue(first)}
+}
+
+// hasUnused says whether a ClusterQueue has something unused, by its own figures, of what the pod asks.
+func hasUnused(c *Case, queue *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(nested(queue, "spec", "resourceGroups"), func(group map[string]any) bool {
+		return slices.ContainsFunc(list(group, "flavors"), func(flavor map[string]any) bool {
+			for name := range c.Incident.Requests {
+				if left, known := unused(queue, wordOf(flavor, "name"), name); known && left.Sign() > 0 {
+					return true
+				}
+			}
+			return false
+		})
+	})
 }
 
 // keepsSays tells of the head for which another queue of the cohort keeps what it has unused.
