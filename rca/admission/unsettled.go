@@ -84,7 +84,9 @@ type APIRefusal struct {
 	// Gone: what was in the way is there now, and the owner has not tried again.
 	Gone bool
 	// Baseline: Pod Security's level baseline does not ask what the pods are refused for, only restricted does.
-	Baseline  bool
+	Baseline bool
+	// Stale is a quota that nobody counts, though it is not new; nil where the refusal is not about one.
+	Stale     *corev1.ResourceQuota
 	words     string // in a headline
 	says      string
 	certainty diagnosis.Certainty
@@ -149,9 +151,7 @@ var apiRefusals = []struct {
 		return APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "an admission webhook denies it: a policy of the cluster, no shortage"}
 	}},
 	{[]string{" is invalid: "}, (*Refused).invalidSpec},
-	{[]string{"status unknown for quota: "}, func(*Refused) APIRefusal {
-		return APIRefusal{Kind: QuotaUncounted, words: "its quota is not counted yet", certainty: diagnosis.Possible, says: "a quota was new and what is used of it not counted yet, which passes within seconds"}
-	}},
+	{[]string{"status unknown for quota: "}, (*Refused).uncounted},
 	{[]string{"exceeded quota: ", "failed quota: "}, func(c *Refused) APIRefusal {
 		if c.Cluster.State.Unread["ResourceQuota"] != "" {
 			return APIRefusal{}
@@ -166,7 +166,11 @@ func (c *Refused) noPodGroup() APIRefusal {
 	k, name := view.Membership(c.Next())
 	ns := c.Next().Namespace
 	r := APIRefusal{Kind: WebhookDenies, words: "an admission webhook refuses it", certainty: diagnosis.Possible, says: "Volcano's admission webhook takes no pod whose PodGroup it does not find"}
-	if name == "" || k.Groups == nil || c.Cluster.State.Unread["PodGroup."+k.API] != "" ||
+	if name == "" { // who makes the pods names the group in them
+		r.Kind, r.words = NoPodGroup, "its PodGroup is missing"
+		return r
+	}
+	if k.Groups == nil || c.Cluster.State.Unread["PodGroup."+k.API] != "" ||
 		slices.ContainsFunc(k.Groups(c.Cluster.State), func(o *unstructured.Unstructured) bool { return o.GetNamespace() == ns && o.GetName() == name }) {
 		return r
 	}

@@ -248,7 +248,7 @@ func TestPodsOfAMissingGroup(t *testing.T) {
 		"it is not there":     {"mine", "", []*unstructured.Unstructured{group("ml", "other"), group("hr", "mine")}, "likely: PodGroup mine: its PodGroup is missing: its pods name PodGroup mine, which does not exist, and Volcano's admission webhook takes none before it does"},
 		"it is there by now":  {"mine", "", []*unstructured.Unstructured{group("ml", "mine")}, somewhere},
 		"groups are not read": {"mine", "forbidden", nil, somewhere},
-		"they name none":      {"", "", nil, somewhere},
+		"they name none":      {"", "", nil, "possible: PodGroup: its PodGroup is missing: Volcano's admission webhook takes no pod whose PodGroup it does not find"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := asking("p")

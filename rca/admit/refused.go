@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -82,6 +84,12 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		}
 		ch.Commands = []string{describe, c.EditByHand("what the refusal names")}
 	case admission.NoPodGroup:
+		if r.Name == "" {
+			ch.Title, ch.Until = "have who makes the pods of "+c.WorkloadName()+" make their PodGroup first, in the group scheduling.volcano.sh, or make them without a gang", "their PodGroup exists"
+			ch.Commands = []string{describe, fmt.Sprintf("kubectl -n %s get podgroups.scheduling.volcano.sh", ns), "kubectl api-resources | grep -i podgroups  # an operator of another age makes them in another group, which Volcano does not read",
+				"kubectl get deployments -A -o wide | grep -i operator  # its version, its gang scheduling, and whether its ServiceAccount may create podgroups.scheduling.volcano.sh"}
+			break
+		}
 		ch.Title, ch.Until = fmt.Sprintf("make PodGroup %s in %s, or have the pods name none", r.Name, ns), "PodGroup "+r.Name+" exists"
 		ch.Commands = []string{fmt.Sprintf("kubectl create -f - <<'EOF'\napiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: %s, namespace: %s}\nspec: {minMember: 1, queue: default}\nEOF", r.Name, ns),
 			fmt.Sprintf("kubectl -n %s edit %s  # or this: the template without annotation scheduling.k8s.io/group-name", ns, c.WorkloadName()), again}
@@ -97,8 +105,21 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 	case admission.QuotaUncounted:
 		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until the quota is counted", "the quota controller has counted its quota"
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourcequota -w", ns), again}
+		if r.Stale != nil {
+			haveCounted(&ch, r.Stale, again)
+		}
 	}
 	return []edit.Change{ch}
+}
+
+// haveCounted is about a quota that is old and was never counted: the controller does not run, or fails at one of its keys.
+func haveCounted(ch *edit.Change, q *corev1.ResourceQuota, again string) {
+	keys := admission.Uncounted(q)
+	ch.Kind, ch.Risk = diagnosis.Manual, diagnosis.MediumRisk // what is taken out limits nobody any more
+	ch.Title = fmt.Sprintf("have ResourceQuota %s counted, or take out of it what is not: kube-controller-manager's log says why", q.Name)
+	ch.Commands = []string{fmt.Sprintf("kubectl -n %s get resourcequota %s -o yaml  # spec.hard beside status.used: not counted are %s", q.Namespace, q.Name, strings.Join(keys, ", ")),
+		"kubectl -n kube-system logs -l component=kube-controller-manager --tail=-1 | grep -i quota  # a cloud's own shows no log",
+		fmt.Sprintf("kubectl -n %s edit resourcequota %s  # or this: without those keys, the unusual ones first", q.Namespace, q.Name), again}
 }
 
 func accountOf(c *edit.Workload) string {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/growth"
+	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // What autoscalers make of a pod is worked out once; each rule tells its part.
@@ -68,9 +70,29 @@ func (c *Case) WayOut() diagnosis.CauseID {
 // CameWithout is what keeps the GPUs from the node that an autoscaler brought for the pod:
 // that is why it is stuck. Empty where it is not that.
 func (c *Case) CameWithout() diagnosis.CauseID {
+	_, id := brought(c)
+	return id
+}
+
+// CameForGood says whether that node lacks what nothing there will bring it, however long it is waited for, and nothing else
+// keeps the pod from it.
+func CameForGood(c *Case) bool {
+	n, id := brought(c)
+	if n == nil {
+		return false
+	}
+	f := c.Broken(n)
+	at := slices.IndexFunc(c.Judged, func(j diagnosis.NodeBlockers) bool { return j.Name == n.Name })
+	other := slices.ContainsFunc(c.Judged[at].Blockers, func(b diagnosis.Blocker) bool { return b.Cause != id })
+	return !other && f != nil && f.Cause == id && (f.State == stack.Missing || f.State == stack.KeptOff)
+}
+
+// brought is the node that an autoscaler brought for the pod, with the link of the device stack that keeps its GPUs
+// from it; nil where none came, or none such.
+func brought(c *Case) (*view.Node, diagnosis.CauseID) {
 	g := c.Growth()
 	if g.Told(diagnosis.ScaleUpStuck) == nil && g.Told(diagnosis.ScalingUp) == nil {
-		return ""
+		return nil, ""
 	}
 	for _, n := range c.Judged {
 		if !broughtFor(c, g, n.Name) || c.Node(n.Name).ReadySince().IsZero() {
@@ -79,11 +101,11 @@ func (c *Case) CameWithout() diagnosis.CauseID {
 		for _, b := range n.Blockers {
 			// One that is young may still get what it lacks, unless its driver is on its way.
 			if OfStack(b.Cause) && (g.Told(diagnosis.ScaleUpStuck) != nil || b.Cause == diagnosis.DriverNotReady) {
-				return b.Cause
+				return c.Node(n.Name), b.Cause
 			}
 		}
 	}
-	return ""
+	return nil, ""
 }
 
 // broughtFor says whether a node is the one that was promised: of its NodeClaim, or else one

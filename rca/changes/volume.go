@@ -70,9 +70,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 			title = fmt.Sprintf("have somebody make a volume for PersistentVolumeClaim %s: %s", claim, why)
 		}
 		if volume != "" {
-			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where such a GPU is free, or a GPU node where volume %s is", claim, volume)
+			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where such a GPU is free, or a GPU node where volume %s is%s", claim, volume, volumeAt(c.Cluster.State.PVs, volume))
 			if len(c.Asks) == 0 {
-				title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where a node has room for the pod, or such a node where volume %s is", claim, volume)
+				title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where a node has room for the pod, or such a node where volume %s is%s", claim, volume, volumeAt(c.Cluster.State.PVs, volume))
 			}
 		}
 	}

@@ -63,10 +63,10 @@ func TestVolumesElsewhere(t *testing.T) {
 		selects map[string]string
 		want    string
 	}{
-		"no selector":      {nil, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is"},
+		"no selector":      {nil, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is (zone c)"},
 		"another zone":     {map[string]string{"topology.kubernetes.io/zone": "a"}, "select topology.kubernetes.io/zone=c in deployment/w, where the volume of PersistentVolumeClaim data is, and no longer a"},
-		"its zone":         {map[string]string{"topology.kubernetes.io/zone": "c"}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is"},
-		"of another label": {map[string]string{"team": "a"}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is"},
+		"its zone":         {map[string]string{"topology.kubernetes.io/zone": "c"}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is (zone c)"},
+		"of another label": {map[string]string{"team": "a"}, "have the data of PersistentVolumeClaim data where such a GPU is free, or a GPU node where volume v is (zone c)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -136,6 +136,11 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 	server.Spec.RestartPolicy, twin.Spec.RestartPolicy = corev1.RestartPolicyAlways, corev1.RestartPolicyAlways
 	leaving := rcatest.Victim("l", 0, 1, time.Minute, "l")
 	leaving.Spec.RestartPolicy, leaving.DeletionTimestamp = corev1.RestartPolicyAlways, &metav1.Time{Time: rcatest.Noon}
+	far := rcatest.Victim("f", 0, 1, time.Minute, "f")
+	far.Spec.NodeName = "other" // of the same gang
+	for _, p := range []*corev1.Pod{a, b, server, twin, leaving} {
+		p.Spec.NodeName = "n"
+	}
 	w := edittest.New()
 	w.AddNode(sim.Node{Name: "n"})
 	c := edit.New(w.Case(t, "Deployment"))
@@ -147,6 +152,7 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 		{[]*corev1.Pod{a}, "a/a on n ends", "wait until a/a leaves n", 0},
 		{[]*corev1.Pod{b}, "a/b on n ends, by its deadline in 29 min", "wait until a/b leaves n", 29},
 		{[]*corev1.Pod{a, b}, "2 pods (a/a, …) on n end", "wait until 2 pods (a/a, …) leave n", 0},
+		{[]*corev1.Pod{a, far}, "2 pods (a/a, …) on n and other nodes end", "wait until 2 pods (a/a, …) leave n and other nodes", 0},
 		{[]*corev1.Pod{leaving}, "a/l on n ends", "wait until a/l leaves n", 0},
 		{[]*corev1.Pod{a, server}, "a/s on n is stopped, which nothing says will be", "have somebody stop a/s on n: it does not end by itself", 0},
 		{[]*corev1.Pod{server, twin}, "2 pods (a/s, …) on n are stopped, which nothing says will be", "have somebody stop 2 pods (a/s, …) on n: they do not end by themselves", 0},

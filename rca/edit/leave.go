@@ -3,6 +3,7 @@ package edit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,8 +17,16 @@ import (
 // EvictFrom evicts pods from the node that they are on.
 func EvictFrom(n *view.Node, cause diagnosis.CauseID, victims []*corev1.Pod) Change {
 	ch := Evict(cause, victims)
-	ch.Title = "evict " + view.PodList(victims) + " from " + n.Name
+	ch.Title = "evict " + view.PodList(victims) + " from " + where(n, victims)
 	return ch
+}
+
+// where is the node that pods are to leave, with the others that the rest of their gang leaves.
+func where(n *view.Node, pods []*corev1.Pod) string {
+	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Spec.NodeName != "" && p.Spec.NodeName != n.Name }) {
+		return n.Name + " and other nodes"
+	}
+	return n.Name
 }
 
 // Evict evicts pods, wherever they are.
@@ -42,19 +51,19 @@ func EvictCommand(v *corev1.Pod) string {
 // them.
 func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*corev1.Pod) Change {
 	if endless := view.Endless(holders); len(endless) > 0 {
-		return UntilStopped(cause, holders, endless, " on "+n.Name)
+		return UntilStopped(cause, holders, endless, " on "+where(n, endless))
 	}
 	end, leave := " end", " leave "
 	if len(holders) == 1 {
 		end, leave = " ends", " leaves "
 	}
-	until, minutes := view.PodList(holders)+" on "+n.Name+end, c.deadline(holders)
+	until, minutes := view.PodList(holders)+" on "+where(n, holders)+end, c.deadline(holders)
 	if minutes > 0 {
 		until += fmt.Sprintf(", by its deadline in %d min", minutes)
 	}
 	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk, Minutes: minutes,
 		Until: until,
-		Title: "wait until " + view.PodList(holders) + leave + n.Name,
+		Title: "wait until " + view.PodList(holders) + leave + where(n, holders),
 		Detail: func(ch *Change) {
 			for _, p := range holders {
 				ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s -w", p.Namespace, p.Name))

@@ -18,25 +18,36 @@ type place struct {
 }
 
 // places are those of kinds that run GPU work: KServe (its pods' spec stands in the component itself), JobSet,
-// LeaderWorkerSet, the Kubeflow training operator, Volcano, Knative, Kubeflow notebooks, KubeRay, and Kubeflow's Trainer, which has
+// LeaderWorkerSet, the Kubeflow training operator, the Spark operator, Volcano, Knative, Kubeflow notebooks, KubeRay, and Kubeflow's Trainer, which has
 // no template of its own but writes the resources into that of its runtime.
 var places = map[string]place{
-	"InferenceService.serving.kserve.io":       {At: "spec.%s", Label: "component"},
-	"JobSet.jobset.x-k8s.io":                   {At: "spec.replicatedJobs[name=%s].template.spec.template.spec", Label: "jobset.sigs.k8s.io/replicatedjob-name", Once: true},
-	"LeaderWorkerSet.leaderworkerset.x-k8s.io": {At: "spec.leaderWorkerTemplate.workerTemplate.spec, of leaders leaderTemplate.spec"},
-	"PyTorchJob.kubeflow.org":                  replicas("pytorch"),
-	"TFJob.kubeflow.org":                       replicas("tf"),
-	"MPIJob.kubeflow.org":                      replicas("mpi"),
-	"XGBoostJob.kubeflow.org":                  replicas("xgb"),
-	"PaddleJob.kubeflow.org":                   replicas("paddle"),
-	"JAXJob.kubeflow.org":                      replicas("jax"),
-	"Job.batch.volcano.sh":                     {At: "spec.tasks[name=%s].template.spec", Label: "volcano.sh/task-spec", Once: true},
-	"Service.serving.knative.dev":              {At: "spec.template.spec"},
-	"Notebook.kubeflow.org":                    {At: "spec.template.spec"},
-	"RayCluster.ray.io":                        rayGroup("spec", false),
-	"RayJob.ray.io":                            rayGroup("spec.rayClusterSpec", true),
-	"RayService.ray.io":                        rayGroup("spec.rayClusterConfig", false),
-	"TrainJob.trainer.kubeflow.org":            {At: "spec.trainer.resourcesPerNode, and all but resources in its runtime", Once: true},
+	"InferenceService.serving.kserve.io":             {At: "spec.%s", Label: "component"},
+	"JobSet.jobset.x-k8s.io":                         {At: "spec.replicatedJobs[name=%s].template.spec.template.spec", Label: "jobset.sigs.k8s.io/replicatedjob-name", Once: true},
+	"LeaderWorkerSet.leaderworkerset.x-k8s.io":       {At: "spec.leaderWorkerTemplate.workerTemplate.spec, of leaders leaderTemplate.spec"},
+	"PyTorchJob.kubeflow.org":                        replicas("pytorch"),
+	"TFJob.kubeflow.org":                             replicas("tf"),
+	"MPIJob.kubeflow.org":                            replicas("mpi"),
+	"XGBoostJob.kubeflow.org":                        replicas("xgb"),
+	"PaddleJob.kubeflow.org":                         replicas("paddle"),
+	"JAXJob.kubeflow.org":                            replicas("jax"),
+	"Job.batch.volcano.sh":                           {At: "spec.tasks[name=%s].template.spec", Label: "volcano.sh/task-spec", Once: true},
+	"Service.serving.knative.dev":                    {At: "spec.template.spec"},
+	"Notebook.kubeflow.org":                          {At: "spec.template.spec"},
+	"RayCluster.ray.io":                              rayGroup("spec", false),
+	"RayJob.ray.io":                                  rayGroup("spec.rayClusterSpec", true),
+	"RayService.ray.io":                              rayGroup("spec.rayClusterConfig", false),
+	"SparkApplication.sparkoperator.k8s.io":          {At: "spec.%s", Label: "spark-role", Named: sparkRole},
+	"ScheduledSparkApplication.sparkoperator.k8s.io": {At: "spec.template.%s", Label: "spark-role", Named: sparkRole},
+	"TrainJob.trainer.kubeflow.org":                  {At: "spec.trainer.resourcesPerNode, and all but resources in its runtime", Once: true},
+}
+
+// sparkRole is a part of a SparkApplication: executors come after their driver, and are to have what it is given (the operator
+// reads none of it from the spec above both).
+func sparkRole(role string) string {
+	if role == "driver" {
+		return "driver and likewise executor"
+	}
+	return role
 }
 
 // replicas is a job of the training operator's, which makes no pod again for another template.

@@ -24,6 +24,9 @@ type Workload struct {
 // New takes a case that was judged.
 func New(c *causes.Case) *Workload { return &Workload{Case: c, made: map[string]Change{}} }
 
+// CameForGood is causes.CameForGood, for who knows no causes.
+func (c *Workload) CameForGood() bool { return causes.CameForGood(c.Case) }
+
 // As is the same workload for another case of its pods.
 func (c *Workload) As(other *causes.Case) *Workload {
 	out := New(other)

@@ -64,10 +64,25 @@ func (c *Case) byPromise(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	}
 	age := c.Cluster.State.Now.Sub(g.Since)
 	if age <= promised {
-		g.tell(diagnosis.ScalingUp, diagnosis.Likely, "an autoscaler is bringing a node", evidence...)
+		says := "an autoscaler is bringing a node"
+		if came := cameSince(c.Cluster, g.Since); came != nil {
+			says = fmt.Sprintf("an autoscaler promised a node %s ago, and %s has come since", view.Age(age), came.Name)
+			evidence = append(evidence, diagnosis.Fact(came.Ref(), "Ready since "+came.ReadySince().UTC().Format(time.RFC3339), view.Since("Ready", came.ReadySince())))
+		}
+		g.tell(diagnosis.ScalingUp, diagnosis.Likely, says, evidence...)
 		return
 	}
 	g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, fmt.Sprintf("an autoscaler promised a node %s ago, and none has come that helps", view.Age(age)), evidence...)
+}
+
+// cameSince is the first ready node that joined after a promise; nil where none has.
+func cameSince(w *view.Cluster, promise time.Time) *view.Node {
+	for _, n := range w.SortedNodes() {
+		if n.CreationTimestamp.After(promise) && !n.ReadySince().IsZero() {
+			return n
+		}
+	}
+	return nil
 }
 
 // tellBackoff tells of a group that the autoscaler leaves alone for a while: with the cloud's

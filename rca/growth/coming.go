@@ -21,6 +21,10 @@ type coming struct {
 	w *view.Cluster
 	k *scaling.Claim
 	g *Growth
+	// before is one that was asked for before it and given up without having registered, and gaveUp what tells of it;
+	// empty where none is known.
+	before string
+	gaveUp []diagnosis.Evidence
 }
 
 // tell tells how far it has come (conditions in pkg/apis/v1/nodeclaim_status.go; Unknown means
@@ -64,6 +68,11 @@ func (m *coming) registers() {
 	}
 	if pool := m.w.Outlook().Pool(k.Pool); pool != nil && pool.Registers.Status == string(corev1.ConditionFalse) {
 		m.stuckBy("NodePool/"+k.Pool, fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster (NodeRegistrationHealthy=False): NodeClaim %s is the last of them", k.Pool, k.Name), pool.Registers)
+		return
+	}
+	if m.before != "" {
+		m.stuck(fmt.Sprintf("machines that Karpenter launches for NodePool %s do not join the cluster: NodeClaim %s was given up, and %s, which took its place, has not registered for %s", k.Pool, m.before, k.Name, view.Age(m.age())), k.Registered)
+		m.g.told[diagnosis.ScaleUpStuck].Evidence = append(m.g.told[diagnosis.ScaleUpStuck].Evidence, m.gaveUp...)
 		return
 	}
 	m.comes(m.due(), "has not registered yet", k.Registered)

@@ -16,19 +16,26 @@ import (
 type nominations struct {
 	newest        *corev1.Event
 	claims, nodes []string // of all of them
-	first         time.Time
+	since         time.Time
+	first         map[string]*corev1.Event // of each NodeClaim
 }
 
 func (c *Case) nominated() nominations {
-	var n nominations
+	n := nominations{first: map[string]*corev1.Event{}}
 	for e := range c.events {
 		if !scaling.FromKarpenter(e) || e.Reason != "Nominated" {
 			continue
 		}
 		claims, nodes := scaling.Nominated(e.Message)
 		n.claims, n.nodes = append(n.claims, claims...), append(n.nodes, nodes...)
-		if at := scaling.Begun(e); n.first.IsZero() || at.Before(n.first) {
-			n.first = at
+		at := scaling.Begun(e)
+		if n.since.IsZero() || at.Before(n.since) {
+			n.since = at
+		}
+		for _, name := range claims {
+			if was := n.first[name]; was == nil || at.Before(scaling.Begun(was)) {
+				n.first[name] = e
+			}
 		}
 		if n.newest == nil || scaling.Seen(e).After(scaling.Seen(n.newest)) {
 			n.newest = e
@@ -82,7 +89,7 @@ func (c *Case) byKarpenter(g *Growth) {
 func (c *Case) byNomination(g *Growth, n nominations) {
 	g.Suits, g.Since = true, scaling.Begun(n.newest)
 	if lost := gone(c.Cluster, n.claims); len(lost) > 0 && len(n.claims) > len(lost) || len(lost) > 1 {
-		g.Since = n.first // one after the other was given up
+		g.Since = n.since // one after the other was given up
 	}
 	g.By = g.Since.Add(promised)
 	evidence := diagnosis.Fact(view.PodRef(c.Pod), n.newest.Reason+": "+n.newest.Message, diagnosis.Says(n.newest.Message))
@@ -121,9 +128,25 @@ func (c *Case) byClaims(g *Growth, o *scaling.Outlook, n nominations) (arrived b
 			arrived = true
 			continue
 		}
-		(&coming{c.Cluster, k, g}).tell()
+		m := &coming{w: c.Cluster, k: k, g: g}
+		m.before, m.gaveUp = givenUp(c, n, k)
+		m.tell()
 	}
 	return arrived
+}
+
+// givenUp is the NodeClaim that Karpenter asked for with the pod in mind before this one, and gave up when its machine had
+// not registered in all the time that it may take (pkg/controllers/nodeclaim/lifecycle/liveness.go), and what tells of it;
+// empty where none is known. One that the cloud refused is deleted at once.
+func givenUp(c *Case, n nominations, now *scaling.Claim) (name string, evidence []diagnosis.Evidence) {
+	for _, name := range gone(c.Cluster, n.claims) {
+		lasted := now.Created.Sub(scaling.Begun(n.first[name]))
+		if scaling.PoolOfClaim(name) == now.Pool && lasted >= promised-time.Minute && lasted < promised+3*time.Minute && !slices.ContainsFunc(c.Cluster.Outlook().Refused, func(r scaling.Refusal) bool { return r.Claim == name }) {
+			text := n.first[name].Message
+			return name, []diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), n.first[name].Reason+": "+text, diagnosis.Says(text)), diagnosis.Fact("NodeClaim/"+name, "no such object was read", diagnosis.That("", "", diagnosis.Absent, ""))}
+		}
+	}
+	return "", nil
 }
 
 // meantFor says whether a machine was asked for with what the pod asks, and takes it.

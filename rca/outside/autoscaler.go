@@ -29,8 +29,12 @@ func AddNode(*edit.Workload) []edit.Change {
 		Commands: []string{"kubectl get nodes", "# then scale a node pool with the cloud's or the autoscaler's own command"}}}
 }
 
-// WaitForAutoscaler leaves the node that it brings to it, for as long as it may take.
+// WaitForAutoscaler leaves the node that it brings to it, for as long as it may take; not one that is there, and lacks
+// what does not come by waiting.
 func WaitForAutoscaler(c *edit.Workload) []edit.Change {
+	if c.CameForGood() {
+		return nil
+	}
 	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.ScalingUp, Manual: true, Risk: diagnosis.NoRisk, Minutes: max(1, 5-int(c.Growth().PromiseAge(c.Cluster.State.Now).Minutes())), Until: "the autoscaler's node is Ready", Title: "wait for the node that the autoscaler brings",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name), "kubectl get nodes -w"}}
 	g := c.Growth()

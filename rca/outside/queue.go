@@ -67,6 +67,9 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if h := c.Queue.Ahead(w); h != nil {
 		return []edit.Change{passOver(h), queueChange(diagnosis.Wait, diagnosis.NoRisk, h.Ref()+" is admitted, or leaves the queue", "wait until "+h.Ref()+" is admitted", look)}
 	}
+	if h := queues.Keeps(c.Queue, w); h != nil {
+		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, h.Ref()+" is admitted, or leaves the queue", "wait until "+h.Ref()+" is admitted", look), passOver(h)}
+	}
 	if t := c.Queue.Intolerant(w); t != nil && t.Alone && !patched(c, t) {
 		return []edit.Change{tolerateFlavor(c, t, look)}
 	}

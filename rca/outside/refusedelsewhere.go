@@ -9,8 +9,6 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
-	"github.com/unpend/unpend/rca/scaling"
-	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -42,8 +40,11 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	if off := sayMIGIsOff(c, by, look, logs); w.OfMIGStrategy() && off != nil {
 		return []edit.Change{*off}
 	}
-	if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() {
+	if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() && !w.OfCluster() {
 		return []edit.Change{askFewerCards(c, k, look)}
+	}
+	if w.OfRoom() {
+		preempt(c, &out[0])
 	}
 	switch {
 	case w.OfTimeout():
@@ -62,16 +63,18 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		}
 		out = append(out, askLess(c, "ask for a smaller share: less "+memory+" or "+cores+" (none asked is all of the card), or fewer cards"))
 		out = append(growOther(c, diagnosis.SchedulerRefused), out...) // no autoscaler reckons by its books
+	case w.OfCluster():
+		out = forAll(c, by, ch)
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
 		out[0].Commands = append([]string{look}, queueCommands(c)...)
 		if all := c.Queue.Counted(); len(all) > 0 {
 			uncount(&out[0], &all[0])
 		}
-		out = append(out, askLess(c, "ask for less than its queue may have"))
-		if w.OfCluster() {
-			out = append(growForAll(c, by), out...)
+		if q := queues.OfYuniKorn(c.Queue); q != "" {
+			out[0].Title = "let queue " + q + " of " + by + " have more, or see who uses what it may have"
 		}
+		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
 }
@@ -85,30 +88,6 @@ func submitAgain(c *edit.Workload, by string) edit.Change {
 		"kubectl replace --force -f workload.yaml  # all its pods are made again, under another application id")
 	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true
 	return ch
-}
-
-// growForAll is for the group whose scheduler makes no pods before the nodes have room for all of it: an autoscaler, which goes by
-// pods, is never asked (volcano issue 3910).
-func growForAll(c *edit.Workload, by string) []edit.Change {
-	spare := c.Growth().Spare()
-	if len(spare) == 0 || len(c.Asks) == 0 {
-		return nil
-	}
-	g, more := spare[0], 1
-	for _, n := range c.Cluster.SortedNodes() {
-		if has := n.Allocatable(c.Asks[0].Resource); has > 0 && g.Of(scaling.PoolOf(n.Node)) {
-			more = max(1, int((queues.Missing(c.Queue, c.Asks[0].Resource)+has-1)/has))
-			break
-		}
-	}
-	ch := growing(diagnosis.SchedulerRefused, fmt.Sprintf("scale node group %s up by %s by hand: %s makes no pod of it before nodes have room for all, and an autoscaler goes by pods", g.Short(), view.CountOf(more, "machine"), by))
-	g.Health.Target += more - 1
-	ch.Commands = byHandOf(c, []scaling.Group{g}, "")
-	if over := g.Health.Target + 1 - g.Health.MaxSize; over > 0 {
-		ch.Commands = append([]string{fmt.Sprintf("# it may have %d: its largest size has to be raised by %d first", g.Health.MaxSize, over)}, ch.Commands...)
-	}
-	ch.Until, ch.Untestable = "node group "+g.Short()+" has "+view.CountOf(more, "node")+" more", ""
-	return []edit.Change{ch}
 }
 
 // uncount has a group give back what it counts as using without a pod that runs, if it is none that will.

@@ -76,6 +76,9 @@ func (c *Case) NotAdmitted() *view.Finding {
 		case c.Ahead(w) != nil:
 			blocked, facts := c.Ahead(w).says()
 			says, evidence = says+": "+blocked, append(evidence, facts...)
+		case Keeps(c, w) != nil:
+			keeps, facts := Keeps(c, w).keepsSays()
+			says, evidence = says+": "+keeps, append(evidence, facts...)
 		case c.Intolerant(w) != nil:
 			kept, facts := c.Intolerant(w).says()
 			says, evidence = says+": "+kept, append(evidence, facts...)

@@ -50,7 +50,7 @@ func (q Quota) Outdated() bool {
 // queue is the ClusterQueue of the Workload where it shares with no other; nil where it does, or was not read.
 func (q Quota) queue() *unstructured.Unstructured {
 	queue := q.c.ClusterQueue(q.w)
-	if queue == nil || nestedText(queue, "spec", "cohort")+nestedText(queue, "spec", "cohortName") != "" {
+	if queue == nil || cohortOf(queue) != "" {
 		return nil
 	}
 	return queue

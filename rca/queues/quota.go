@@ -57,7 +57,7 @@ func quotaOf(queue *unstructured.Unstructured, flavor string, has map[string]any
 			}
 		}
 	}
-	cohort := nestedText(queue, "spec", "cohort") + nestedText(queue, "spec", "cohortName") // v1beta1, v1beta2
+	cohort := cohortOf(queue)
 	if cohort == "" {
 		return diagnosis.Fact(refOf("ClusterQueue", queue), fact, claims...)
 	}

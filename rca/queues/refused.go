@@ -17,7 +17,7 @@ import (
 func (c *Case) Refused() (Word, bool) {
 	by := c.SchedulerName()
 	var mine []Word
-	for _, w := range slices.Concat(gaveUp(c), c.groupWords(), c.Words()) {
+	for _, w := range slices.Concat(gaveUp(c), c.groupWords(), ofStandIns(c), c.Words()) {
 		if w.component == by && w.reason != "" && w.message != "" {
 			mine = append(mine, w)
 		}

@@ -71,7 +71,7 @@ func Read(st *cluster.State) *Outlook {
 	for _, e := range st.Events {
 		switch about := e.InvolvedObject; {
 		case about.Kind == "NodeClaim" && FromKarpenter(e) && e.Reason == "InsufficientCapacityError":
-			o.Refused = append(o.Refused, Refusal{about.Name, poolOf(about.Name), words(e), Seen(e), Codes(e.Message)})
+			o.Refused = append(o.Refused, Refusal{about.Name, PoolOfClaim(about.Name), words(e), Seen(e), Codes(e.Message)})
 		case about.Kind == "ConfigMap" && From(e, ClusterAutoscaler) && slices.Contains([]string{"FailedToScaleUpGroup", "ScaleUpFailed", "ScaleUpTimedOut"}, e.Reason):
 			o.Failures = append(o.Failures, Failure{e.Reason, words(e), "ConfigMap/" + about.Namespace + "/" + about.Name, Seen(e), Codes(e.Message)})
 		}
@@ -118,8 +118,8 @@ func (o *Outlook) Group(name string) *Group {
 	return nil
 }
 
-// poolOf is the NodePool that a NodeClaim's name begins with: Karpenter adds five letters.
-func poolOf(claim string) string {
+// PoolOfClaim is the NodePool that a NodeClaim's name begins with: Karpenter adds five letters.
+func PoolOfClaim(claim string) string {
 	return claim[:max(0, strings.LastIndexByte(claim, '-'))]
 }
 

@@ -176,9 +176,10 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 		return byID[id]
 	}
 	owner, counted := replacing(pods, lookup), map[Ref]int{}
+	standsIn := stoodFor(pods)
 	for _, pod := range pods {
 		reason, since, ok := Waiting(pod)
-		if !ok {
+		if !ok || standsIn(pod) {
 			continue
 		}
 		version, lacks, left := owner(pod)

@@ -106,11 +106,15 @@ func (s raySpec) besideHead() []corev1.Container {
 }
 
 // rayFailure is the condition by which KubeRay says that it could not make a pod: its reason, and
-// the API server's words in the lines behind it. It takes that back when it has made all.
+// the API server's words in the lines behind it. It takes that back when it has made all. Before 1.3 its status
+// has the API server's words alone.
 func rayFailure(o *unstructured.Unstructured) *setback {
 	from, _, err := unstructured.NestedMap(o.Object, "status")
 	var status struct {
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
+		State      string             `json:"state,omitempty"`
+		Reason     string             `json:"reason,omitempty"`
+		Updated    metav1.Time        `json:"lastUpdateTime,omitempty"`
 	}
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(from, &status) != nil {
 		return nil
@@ -119,6 +123,9 @@ func rayFailure(o *unstructured.Unstructured) *setback {
 		if role := rayFailures[c.Reason]; role != "" && c.Type == "ReplicaFailure" && c.Status == metav1.ConditionTrue {
 			return &setback{c.LastTransitionTime.Time, strings.TrimPrefix(c.Message, c.Reason+"\n"), role}
 		}
+	}
+	if status.State == "failed" && status.Reason != "" && len(status.Conditions) == 0 { // before 1.3, without a word of whose pod
+		return &setback{since: status.Updated.Time, says: status.Reason}
 	}
 	return nil
 }
