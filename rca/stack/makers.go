@@ -172,6 +172,11 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 		}
 		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.has+" and offers no "+string(resource)+": "+says)
 		f.Mends = []Mend{mk.mend(n, l.pod)}
+		if l.Told { // it has not begun: a log there is none
+			m := &f.Mends[0]
+			m.Title, m.Unproven = "see why the pod of "+mk.plug+" is not started on "+n.Name, "once it is started, only its log and the machine tell what it announces"
+			m.Steps[0], m.Commands[0] = "mend what keeps it from that, by its Events: a volume, or its sandbox", fmt.Sprintf("kubectl -n %s describe pod %s", l.pod.Namespace, l.pod.Name)
+		}
 		if l.State != parts.Failed || l.Told || mk.sign(n) == "" { // else it says itself that it does not run
 			f.Certainty = diagnosis.Likely
 		}
