@@ -30,6 +30,7 @@ func TestAskedByAWorkload(t *testing.T) {
 func TestUnsettledAmounts(t *testing.T) {
 	w := newWorld()
 	w.gpuNode(l4("n1", 1))
+	w.gpuNode(l4("n2", 1)).Status.Capacity["nvidia.com/vcuda"] = *quantity(0) // a name that there once was
 	w.pod("w", "", "nvidia.com/vcuda", 3000, by("other"))
 	c := w.open(t)
 	_, causes := c.Judge()

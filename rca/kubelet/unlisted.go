@@ -3,7 +3,6 @@ package kubelet
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -109,10 +108,10 @@ func (u *Unlisted) Title() string {
 
 // Commands are how.
 func (u *Unlisted) Commands() []string {
-	pod := fmt.Sprintf("kubectl -n %s", u.Pod.Namespace)
+	pod := "kubectl -n " + u.Pod.Namespace
 	out := []string{
 		"kubectl get resourceslices --field-selector spec.nodeName=" + u.On,
-		strings.TrimSpace(fmt.Sprintf("%s logs %s --all-containers --tail=50", pod, u.Pod.Name)),
+		fmt.Sprintf("%s logs %s --all-containers --tail=50", pod, u.Pod.Name),
 	}
 	if u.State != "" {
 		return append(out, fmt.Sprintf("%s describe pod %s", pod, u.Pod.Name))
