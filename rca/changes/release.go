@@ -27,15 +27,15 @@ func (c *Bench) release(n *view.Node, lack view.Deficits) []edit.Change {
 	}
 	return []edit.Change{{
 		Kind: diagnosis.ReleaseIdleHolder, Cause: diagnosis.IdleGPUHolders, Victims: victims, Minutes: 1, Risk: diagnosis.LowRisk,
-		Title:  fmt.Sprintf("ask %s, then evict %s from %s", whose, c.idle(victims), n.Name),
+		Title:  fmt.Sprintf("ask %s, then evict %s from %s", whose, idle(c.Cluster, victims), n.Name),
 		Detail: func(ch *edit.Change) { c.detailRelease(ch) },
 	}}
 }
 
 // idle names pods by what makes them so.
-func (c *Bench) idle(pods []*corev1.Pod) string {
+func idle(w *view.Cluster, pods []*corev1.Pod) string {
 	names := view.PodList(pods)
-	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return c.Cluster.Use(p).Stalled == nil }) {
+	if slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return w.Use(p).Stalled == nil }) {
 		return "idle " + names
 	}
 	if len(pods) > 1 {
@@ -58,11 +58,11 @@ func (c *Bench) detailRelease(ch *edit.Change) {
 		ch.Steps = append(ch.Steps, "evict "+v.Namespace+"/"+v.Name)
 		ch.Commands = append(ch.Commands, edit.EvictCommand(v))
 		// Without the time since when: it moves on, and would make every plan stale.
-		idle := u.Watched.String()
+		relied := u.Watched.String()
 		if u.Stalled != nil {
-			idle = diagnosis.DoesNotRun
+			relied = diagnosis.DoesNotRun
 		}
-		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName, "idle": idle}})
+		ch.Actions = append(ch.Actions, diagnosis.Action{Verb: diagnosis.VerbEvict, Target: view.PodTarget(v), Relies: map[string]string{"node": v.Spec.NodeName, "idle": relied}})
 	}
 }
 

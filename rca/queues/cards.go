@@ -71,7 +71,7 @@ func cardsIn(register string) int64 {
 		return int64(len(list))
 	}
 	count := int64(0)
-	for _, card := range strings.Split(register, ":") {
+	for card := range strings.SplitSeq(register, ":") {
 		if strings.Contains(card, ",") {
 			count++
 		}

@@ -114,7 +114,7 @@ func rayFailure(o *unstructured.Unstructured) *setback {
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
 		State      string             `json:"state,omitempty"`
 		Reason     string             `json:"reason,omitempty"`
-		Updated    metav1.Time        `json:"lastUpdateTime,omitempty"`
+		Updated    metav1.Time        `json:"lastUpdateTime"`
 	}
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(from, &status) != nil {
 		return nil
