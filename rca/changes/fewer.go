@@ -26,13 +26,17 @@ func (c *Bench) fewerGPUs(n *view.Node) []edit.Change {
 		if ch, ok := admit.Undefault(c.Workload, a.Resource); ok {
 			return []edit.Change{ch} // to ask less in a template that asks none of it changes nothing
 		}
-		less := c.fewer(diagnosis.GPURequestTooLarge, a, has)
+		cause := diagnosis.GPURequestTooLarge
+		if most(c.Cluster, a.Resource) >= a.Count {
+			cause = diagnosis.GPUsInUse // another node has as many, which are held
+		}
+		less := c.fewer(cause, a, max(has, shortest(c.Cluster, a)))
 		out = append(out, less...)
 		if len(less) == 0 && has > 0 {
 			out = append(out, c.inOne(a, has)...)
 		}
 		if free.Value() < has {
-			out = append(out, c.fewer(diagnosis.GPURequestTooLarge, a, free.Value())...)
+			out = append(out, c.fewer(cause, a, free.Value())...)
 		}
 	}
 	return out
@@ -58,6 +62,19 @@ func (c *Bench) inOne(a view.Ask, has int64) []edit.Change {
 			Commands:   []string{c.EditByHand(fmt.Sprintf("resources of %s: requests and limits without %s where it does no GPU work", strings.Join(names, " and "), a.Resource))}}
 	})
 	return []edit.Change{ch}
+}
+
+// shortest is the most that is free on a node, of those that have less free than is asked: a node that has enough
+// keeps the pod off for something else.
+func shortest(cluster *view.Cluster, a view.Ask) int64 {
+	most := int64(0)
+	for _, n := range cluster.SortedNodes() {
+		free := n.Free(a.Resource)
+		if free.Value() < a.Count {
+			most = max(most, free.Value())
+		}
+	}
+	return most
 }
 
 // most is the most that any node could give of a resource.

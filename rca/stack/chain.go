@@ -53,17 +53,31 @@ func (s *Stack) first(n *view.Node) *Finding {
 		return p.registration()
 	}
 	served := s.serving(n)
+	links := needs(s, n)
 	if served != nil && served.OfOperator() || p != nil && managed(n) {
-		for _, link := range []func(*view.Node) *Finding{s.labelled, s.driver, s.toolkit} {
-			if f := link(n); f != nil {
-				return f
-			}
+		links = []func(*view.Node) *Finding{s.labelled, s.driver, s.toolkit}
+	}
+	for _, link := range links {
+		if f := link(n); f != nil {
+			return f
 		}
 	}
 	if p != nil {
 		return p.unready()
 	}
 	return s.keptOff(n, served)
+}
+
+// needs are the links that the plugin of a node stands on: the operator's where that has labelled the node, else
+// the driver's where a pod of one is there, as GKE's installer or an old operator's.
+func needs(s *Stack, n *view.Node) []func(*view.Node) *Finding {
+	switch {
+	case managed(n):
+		return []func(*view.Node) *Finding{s.driver, s.toolkit}
+	case s.kit.Pod(n, parts.Driver) != nil:
+		return []func(*view.Node) *Finding{s.driver}
+	}
+	return nil
 }
 
 // managed says whether the GPU Operator has labelled the node for its operands.

@@ -36,8 +36,8 @@ func driverRoot(n *view.Node) string {
 	return "/run/nvidia/driver  # where a container installs the driver; / where the machine has it"
 }
 
-// helmDRA begins the commands that change the driver's release.
-const helmDRA = "helm upgrade --install dra-driver-nvidia-gpu nvidia/dra-driver-nvidia-gpu -n dra-driver-nvidia-gpu --create-namespace --reuse-values "
+// chartDRA is its chart, which is named as the release and its namespace are by default.
+const chartDRA = "dra-driver-nvidia-gpu"
 
 // DRADriver is what is the matter with the driver that offers GPUs; nil where DaemonSets were
 // not read, where the driver asked for is another, and where nothing is wrong to be seen.
@@ -48,12 +48,12 @@ func (s *Stack) DRADriver(asked string) *DRA {
 	sets := s.kit.Sets(parts.DRADriver)
 	if len(sets) == 0 {
 		return &DRA{"NVIDIA's DRA driver is not installed", diagnosis.Evidence{Fact: "no DaemonSet of the cluster is NVIDIA's DRA driver", Claims: []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "compute-domains").Of("DaemonSet/*")}}, "install NVIDIA's DRA driver",
-			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}}
+			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", (*parts.Set)(nil).Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}}
 	}
 	d := sets[0]
 	if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == gpusContainer }) {
 		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Fact(d.Ref(), "has no container "+gpusContainer, diagnosis.That("spec.template.spec.containers[name="+gpusContainer+"]", "", diagnosis.Absent, "")), "switch the GPUs of NVIDIA's DRA driver on",
-			[]string{helmDRA + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}}
+			[]string{d.Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}}
 	}
 	for _, n := range s.w.SortedNodes() {
 		if len(n.Hardware()) == 0 {
@@ -62,7 +62,7 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		if pod := s.kit.Pod(n, parts.DRADriver); pod != nil {
 			if l := s.kit.Look(pod); l.State != "" {
 				dra := &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, l.Text()), diagnosis.Fact(podRef(pod), l.Text(), l.Claims...), "mend NVIDIA's DRA driver on " + n.Name,
-					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), helmDRA + "--set nvidiaDriverRoot=" + driverRoot(n)}}
+					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), d.Upgrade(chartDRA) + "--set nvidiaDriverRoot=" + driverRoot(n)}}
 				if l.Where == draInit && l.State == parts.Waiting {
 					dra.Says += ": it waits until it finds nvidia-smi and libnvidia-ml below its nvidiaDriverRoot"
 					dra.Title = "point NVIDIA's DRA driver at where the driver of " + n.Name + " is (nvidiaDriverRoot)"

@@ -168,11 +168,9 @@ func (l *pluginLink) registration() *Finding {
 		f.Mends = []Mend{waitFor(n, "device plugin", kubeletTime-since)}
 		return f
 	}
-	if managed(n) {
-		for _, link := range []func(*view.Node) *Finding{s.driver, s.toolkit} {
-			if f := link(n); f != nil && f.State != Starting {
-				return f
-			}
+	for _, link := range needs(s, n) {
+		if f := link(n); f != nil && f.State != Starting {
+			return f
 		}
 	}
 	if f := l.unheard(); f != nil {

@@ -108,6 +108,7 @@ func (s *Stack) configure(n *view.Node) Mend {
 		return m
 	}
 	m.Commands = homes.Configure(n)
+	m.StopsUnknown = strings.HasPrefix(n.Status.NodeInfo.ContainerRuntimeVersion, "docker:") // its containers end with it, but for live-restore
 	return m
 }
 
