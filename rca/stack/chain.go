@@ -68,8 +68,7 @@ func (s *Stack) first(n *view.Node) *Finding {
 	return s.keptOff(n, served)
 }
 
-// needs are the links that the plugin of a node stands on: the operator's where that has labelled the node, else
-// the driver's where a pod of one is there, as GKE's installer or an old operator's.
+// needs are the links that a plugin stands on: the operator's where that has labelled the node, else a driver's pod that is there.
 func needs(s *Stack, n *view.Node) []func(*view.Node) *Finding {
 	switch {
 	case managed(n):

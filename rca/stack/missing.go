@@ -116,7 +116,7 @@ func (s *Stack) install(n *view.Node) Mend {
 		m.Title = "mend what keeps the GPU Operator from making its DaemonSets: see ClusterPolicy " + s.policy
 		m.Commands = []string{"kubectl describe clusterpolicy " + s.policy + "  # the condition Error says which part fails, and why", "kubectl get pods -A -l app=gpu-operator  # then its log"}
 	case s.policy != "" && knownGPU(n):
-		m.Title = "see why the GPU Operator makes no DaemonSets: ClusterPolicy " + s.policy + ", and its log"
+		m.Title = "see why the GPU Operator makes no DaemonSet of a device plugin: ClusterPolicy " + s.policy + ", and its log"
 		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policy}
 	case s.policy != "":
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"

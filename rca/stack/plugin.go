@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -98,12 +99,17 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 	f.Certainty = diagnosis.Likely
 	m := l.mend()
 	m.Title = "see why the " + what + " of " + l.n.Name + " is not validated"
-	m.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + l.n.Name + "  # nvidia-operator-validator says which part fails"}, m.Commands...)
+	m.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + l.n.Name + map[bool]string{true: "  # nvidia-operator-validator says which part fails"}[managed(l.n)]}, m.Commands...)
 	f.Mends = []Mend{m}
 	if of := l.s.part(l.n, r); of.pod != nil && of.State == "" {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.Claims...))
 		m.Unproven = "what else keeps it from announcing anything is to be looked for where a new pod does not either"
 		f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the device plugin sees that the " + what + " is Ready nobody can try on a copy"}, m}
+		if l.Loops && r == parts.Toolkit { // it has looked again and again by itself
+			m.Steps, m.Commands = homes.TakeIn(l.n, of.pod)
+			m.Unproven = "what the container runtime has taken in is in no object"
+			f.Mends = []Mend{m}
+		}
 	}
 	return f
 }

@@ -115,7 +115,7 @@ func TestStates(t *testing.T) {
 			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
 			l.Pods = append(l.Pods, operatorPod("n"))
 			l.policy(map[string]any{})
-		}, Installed, Missing, diagnosis.GPUStackMissing, "no device plugin is installed", "see why the GPU Operator makes no DaemonSets"},
+		}, Installed, Missing, diagnosis.GPUStackMissing, "no device plugin is installed", "see why the GPU Operator makes no DaemonSet of a device plugin"},
 		"no driver is precompiled": {func(l *lab, _ *corev1.Node) {
 			l.pod(parts.Driver, "n", pulls)
 			l.Pods[0].Labels = map[string]string{"nvidia.com/precompiled": "true"}
