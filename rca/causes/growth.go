@@ -49,14 +49,14 @@ var wayOut = []diagnosis.CauseID{diagnosis.CloudCapacityRefused, diagnosis.Autos
 
 // WayOut is the cause that keeps a new node away, where only a new one will do: the pod was
 // meant for a pool that has none, and what other nodes lack is not what is wrong. Empty
-// where a node that is there could have it.
+// where a node that is there could have it. Of a cluster without a node it is all that there is to say.
 func (c *Case) WayOut() diagnosis.CauseID {
 	g := c.Growth()
-	if !g.Suits || len(c.Judged) == 0 || c.IsOwn(diagnosis.WorkloadDeadlock) {
+	if noNodes.Tell(c) == nil && (!g.Suits || len(c.Judged) == 0) || c.IsOwn(diagnosis.WorkloadDeadlock) {
 		return ""
 	}
 	at := slices.IndexFunc(wayOut, func(id diagnosis.CauseID) bool { return g.Told(id) != nil })
-	if at < 0 || wayOut[at] == diagnosis.AutoscalerCannotHelp && !g.PassedOver() {
+	if at < 0 || len(c.Judged) > 0 && wayOut[at] == diagnosis.AutoscalerCannotHelp && !g.PassedOver() {
 		return ""
 	}
 	for _, n := range c.Judged {

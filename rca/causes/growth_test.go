@@ -34,7 +34,9 @@ func TestWhereANewNodeIsTheWayOut(t *testing.T) {
 		"too small, and one is held": {[]func(*world){func(w *world) {
 			w.Pods[0].Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = list("x", "2")["x"]
 		}, func(w *world) { w.gpuNode(l4("n1", 1)); w.gpuNode(l4("n2", 2)); w.pod("h", "n2", "nvidia.com/gpu", 1) }, says("TriggeredScaleUp")}, ""},
-		"there is no node": {[]func(*world){says("TriggeredScaleUp")}, ""},
+		"there is no node":                      {[]func(*world){says("TriggeredScaleUp")}, diagnosis.ScalingUp},
+		"there is no node, and none would help": {[]func(*world){says("NotTriggerScaleUp")}, diagnosis.AutoscalerCannotHelp},
+		"there is no node, and nobody says why": {nil, ""},
 		"all of them are too small": {[]func(*world){func(w *world) {
 			w.Pods[0].Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = list("x", "2")["x"]
 		}, func(w *world) { w.gpuNode(l4("n1", 1)); w.gpuNode(l4("n2", 1)) }, says("TriggeredScaleUp")}, diagnosis.ScalingUp},

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -62,5 +63,10 @@ func stalledClaims(s *incident.Stall) []diagnosis.Claim {
 	if s.Init {
 		list = "status.initContainerStatuses"
 	}
-	return []diagnosis.Claim{diagnosis.That(list+"[name="+s.Container+"].state.waiting.reason", "", diagnosis.Is, s.Reason)}
+	of := list + "[name=" + s.Container + "]."
+	claims := []diagnosis.Claim{diagnosis.That(of+"state.waiting.reason", "", diagnosis.Is, s.Reason)}
+	if s.Crashes() {
+		claims = append(claims, diagnosis.That(of+"restartCount", "", diagnosis.Is, strconv.Itoa(int(s.Restarts))))
+	}
+	return claims
 }

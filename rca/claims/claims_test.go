@@ -123,6 +123,7 @@ func TestHowClaimsAreCorrected(t *testing.T) {
 // person has to see to.
 func TestDevicesBecomeFree(t *testing.T) {
 	victim := rcatest.Victim("v", 0, 0, 0, "v")
+	victim.Spec.NodeName = "n"
 	unused := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "left"}}
 	used := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "used"}, Status: resourcev1.ResourceClaimStatus{ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Name: "v"}}}}
 	const evict, wait, see = "by plan, low risk: evict a/v from n", "by hand, none risk: wait until a/v leaves n", "by hand, none risk: see who needs ResourceClaim a/left, which holds a device for no pod (whether the claim may be given up is not known)"

@@ -23,9 +23,16 @@ const notThereYet = "the node is not there yet"
 // onlyTheCloud is why nothing about what a cloud refuses can be tried.
 const onlyTheCloud = "only the cloud knows what it has"
 
-// AddNode is for the cluster without a node.
-func AddNode(*edit.Workload) []edit.Change {
-	return []edit.Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs to the cluster", Untestable: notThereYet,
+// AddNode is for the cluster without a node, where no autoscaler says what becomes of one.
+func AddNode(c *edit.Workload) []edit.Change {
+	if c.WayOut() != "" {
+		return nil
+	}
+	what := "a node"
+	if len(c.Asks) > 0 {
+		what += " with such GPUs"
+	}
+	return []edit.Change{{Kind: diagnosis.ScaleNodePool, Manual: true, Risk: diagnosis.LowRisk, Title: "add " + what + " to the cluster", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes", "# then scale a node pool with the cloud's or the autoscaler's own command"}}}
 }
 

@@ -16,8 +16,8 @@ var reporters = map[string][]string{
 	"FailedCreate":            {"replicaset-controller", "job-controller", "statefulset-controller", "daemonset-controller", "vc-controller-manager"},
 	"FailedToCreateHeadPod":   {"raycluster-controller"}, // KubeRay's, ray-operator/controllers/ray
 	"FailedToCreateWorkerPod": {"raycluster-controller"},
-	// Kubeflow's training operator's (pkg/controller.v1), and JobSet's (main.go).
-	"FailedCreatePod":   {"pytorchjob-controller", "tfjob-controller", "xgboostjob-controller", "paddlejob-controller", "jaxjob-controller"},
+	// Kubeflow's training operator's (pkg/controller.v1), those of one kind that were there before it (tf-operator, pytorch-operator: controllerName), and JobSet's (main.go).
+	"FailedCreatePod":   {"tf-operator", "pytorch-operator", "pytorchjob-controller", "tfjob-controller", "xgboostjob-controller", "paddlejob-controller", "jaxjob-controller"},
 	"JobCreationFailed": {"jobset"},
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},

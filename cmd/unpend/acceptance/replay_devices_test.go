@@ -88,6 +88,9 @@ func (r *replay) scheduledPod(t *testing.T, from *corev1.Pod) {
 	t.Helper()
 	p := strip(from.DeepCopy())
 	p.Spec.NodeName, p.Status = "", corev1.PodStatus{}
+	if stuck(from) {
+		doesNotRun(p)
+	}
 	pods := r.c.Client().CoreV1().Pods(p.Namespace)
 	_, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
 	must(t, err)
@@ -114,11 +117,10 @@ func allocated(claims []*resourcev1.ResourceClaim) []string {
 	return out
 }
 
-// simulated says whether a node's kubelet is played: not where a pod of the scenario
-// does not start, or the node is not ready, which a kubelet played would mend.
+// simulated says whether the simulated kubelet is at work on a node.
 func (r *replay) simulated(node string) bool {
 	i := slices.IndexFunc(r.st.Nodes, func(n *corev1.Node) bool { return n.Name == node })
-	return controlplane.Ready(r.st.Nodes[i]) && !slices.ContainsFunc(r.st.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == node && p.Status.Phase == corev1.PodPending })
+	return controlplane.Ready(r.st.Nodes[i])
 }
 
 // wrote makes a node written to as long ago as in the scenario, where that tells of a

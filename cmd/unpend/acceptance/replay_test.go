@@ -359,7 +359,17 @@ func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 	p := strip(from.DeepCopy())
 	status := p.Status
 	p.Status = corev1.PodStatus{}
+	r.account(t, p)
 	pods := r.c.Client().CoreV1().Pods(p.Namespace)
+	if stuck(from) {
+		doesNotRun(p)
+		made, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
+		must(t, err)
+		made.Status = r.now(t, status)
+		_, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
+		must(t, err)
+		return
+	}
 	made, err := pods.Create(t.Context(), p, metav1.CreateOptions{})
 	must(t, err)
 	controlplane.Eventually(t, 20*time.Second, p.Name+" is "+string(status.Phase), func() (bool, string) {
@@ -374,9 +384,6 @@ func (r *replay) boundPod(t *testing.T, from *corev1.Pod) {
 				if c.Type == corev1.PodScheduled { // what the scheduler says when it binds a pod
 					made.Status.Conditions = append(made.Status.Conditions, c)
 				}
-			}
-			if status.Phase == corev1.PodPending { // what its kubelet says of containers that it cannot begin
-				made.Status.ContainerStatuses = status.ContainerStatuses
 			}
 			made, err = pods.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 			return err == nil, fmt.Sprint(err)
@@ -408,6 +415,7 @@ func (r *replay) waitingPod(t *testing.T, from *corev1.Pod) {
 	t.Helper()
 	p := strip(from.DeepCopy())
 	p.Status = corev1.PodStatus{}
+	r.account(t, p)
 	_, err := r.c.Client().CoreV1().Pods(p.Namespace).Create(t.Context(), p, metav1.CreateOptions{})
 	must(t, err)
 	r.said(t, from, p.Name)

@@ -20,6 +20,9 @@ func (r *replay) volumes(t *testing.T) {
 	for _, from := range r.st.PVs {
 		pv := strip(from.DeepCopy())
 		pv.Status = corev1.PersistentVolumeStatus{}
+		if pv.Spec.ClaimRef != nil {
+			pv.Spec.ClaimRef.UID = "" // another cluster's
+		}
 		_, err := core.PersistentVolumes().Create(t.Context(), pv, metav1.CreateOptions{})
 		must(t, err)
 		t.Cleanup(func() { must(t, core.PersistentVolumes().Delete(ctx, pv.Name, metav1.DeleteOptions{})) })

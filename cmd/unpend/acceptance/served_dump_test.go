@@ -109,10 +109,14 @@ func (d *dumped) namespaces() []string {
 	return slices.Sorted(maps.Keys(in))
 }
 
-// owning are the kinds of objects that own others there.
+// owning are the kinds of objects that own others there, or would if their pods were taken.
 func (d *dumped) owning() map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
 	for _, o := range d.objects {
+		if reason, _, _ := unstructured.NestedString(o.Object, "reason"); o.GetKind() == "Event" && strings.HasPrefix(reason, "FailedCreate") {
+			of, _, _ := unstructured.NestedStringMap(o.Object, "involvedObject")
+			out[schema.FromAPIVersionAndKind(of["apiVersion"], of["kind"]).GroupKind()] = true
+		}
 		for _, owner := range o.GetOwnerReferences() {
 			out[schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()] = true
 		}
