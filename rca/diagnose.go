@@ -152,7 +152,7 @@ func podNames(i incident.Incident) []string {
 func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis.Cause, roots []diagnosis.CauseID) []diagnosis.Cause {
 	leads, on := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]reach{}
 	for _, a := range all {
-		leads[a.ID], on[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID), reachOf(c, a, len(nodes))
+		leads[a.ID], on[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID) || unjudged(c, nodes, a), reachOf(c, a, len(nodes))
 	}
 	slices.SortStableFunc(all, func(a, b diagnosis.Cause) int {
 		return cmp.Or(
@@ -185,6 +185,14 @@ func reachOf(c *causes.Case, a diagnosis.Cause, nodes int) reach {
 		}
 	}
 	return r
+}
+
+// unjudged says of a cause that the pod's claims could not be read, and nothing else keeps it from a node: what keeps it from
+// others is then not known to be why it waits.
+func unjudged(c *causes.Case, nodes []diagnosis.NodeBlockers, a diagnosis.Cause) bool {
+	return a.ID == diagnosis.Unknown && a.Certainty == diagnosis.Possible && len(c.Pod.Spec.ResourceClaims) > 0 && c.Cluster.State.Unread["ResourceClaim"] != "" && slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+		return slices.Contains(a.Nodes, n.Name) && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause != diagnosis.Unknown })
+	})
 }
 
 func settles(c *causes.Case, id diagnosis.CauseID) bool {

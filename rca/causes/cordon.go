@@ -22,7 +22,7 @@ var nodeCordoned = Rule{ID: diagnosis.NodeCordoned, Tell: func(c *Case, n *view.
 	claims := []diagnosis.Claim{diagnosis.That("spec.unschedulable", "", diagnosis.Is, "true")}
 	for _, t := range n.Spec.Taints {
 		if t.Key == corev1.TaintNodeUnschedulable && t.TimeAdded != nil {
-			fact.WriteString(" since " + t.TimeAdded.UTC().Format("2006-01-02 15:04 MST"))
+			fact.WriteString(" since " + diagnosis.Clock(t.TimeAdded.Time))
 			claims = append(claims, diagnosis.That(diagnosis.Taints+"[key="+t.Key+"].timeAdded", "", diagnosis.Is, t.TimeAdded.UTC().Format(time.RFC3339)))
 		}
 	}

@@ -85,6 +85,7 @@ DRAClaimMissing proven n1: ResourceClaim mine does not exist
 		}, `
 Unknown possible n1: ResourceClaim objects could not be read, so its devices are not judged
   Pod/ml/w: ResourceClaim: forbidden
+  Node/n1: is not judged
 `},
 		"one that may still be made": {func(w *world) {
 			w.publishes("n1", "a100", 1)
@@ -259,6 +260,7 @@ DRASelectorError proven n1,n2: selector absent == "x" cannot be evaluated: no su
 		}, `
 Unknown possible n1: ResourceSlice objects could not be read, so its devices are not judged
   Pod/ml/w: ResourceSlice: forbidden
+  Node/n1: is not judged
 `},
 		"devices that the kubelet cannot prepare": {func(w *world) {
 			w.publishes("n1", "a100", 1)

@@ -79,7 +79,7 @@ var (
 		}
 		for _, p := range c.Queue.Named(w) {
 			if says, evidence, is := stack.Of(c.Cluster).Trouble(p); is {
-				f.Says += "; that pod's " + says
+				f.Says += "; of that pod: " + says
 				f.Evidence = append(f.Evidence, evidence)
 			}
 		}

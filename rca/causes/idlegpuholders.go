@@ -47,11 +47,11 @@ func idleness(u diagnosis.Use) (says, fact string, claims []diagnosis.Claim) {
 	switch {
 	case s == nil:
 		return "did no GPU work for " + view.Age(u.Watched),
-			fmt.Sprintf("no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)", u.Since.UTC().Format("2006-01-02 15:04 MST"), u.Max, view.Age(u.Watched)), nil
+			fmt.Sprintf("no GPU work seen since %s, at most %.1f %% in the last %s (Prometheus)", diagnosis.Clock(u.Since), u.Max, view.Age(u.Watched)), nil
 	case s.Crashes():
 		return "end as soon as they begin", fmt.Sprintf("it ends as soon as it begins (%s)", s.Text()), stalledClaims(s)
 	}
-	return "have not begun for " + view.Age(u.Watched), "it has not begun since " + u.Since.UTC().Format("2006-01-02 15:04 MST") + " (" + s.Text() + ")", stalledClaims(s)
+	return "have not begun for " + view.Age(u.Watched), "it has not begun since " + diagnosis.Clock(u.Since) + " (" + s.Text() + ")", stalledClaims(s)
 }
 
 // stalledClaims are of the container that does not begin.

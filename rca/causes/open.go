@@ -39,7 +39,7 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())
 	c.Spread = terms.SpreadOf(c.Subject(), c.Labels)
-	c.Kubelet = &kubelet.Case{Subject: c.Subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Scheduler: c.Queue.SchedulerName()}
+	c.Kubelet = &kubelet.Case{Subject: c.Subject(), Workload: i.Workload, Refusal: c.Refusal, On: on, Asks: c.Asks, Wants: c.Wants, Scheduler: c.Queue.SchedulerName()}
 	return c, nil
 }
 

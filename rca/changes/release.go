@@ -47,7 +47,7 @@ func idle(w *view.Cluster, pods []*corev1.Pod) string {
 func (c *Bench) detailRelease(ch *edit.Change) {
 	for _, v := range ch.Victims {
 		u := c.Cluster.Use(v)
-		works := "no GPU work seen since " + u.Since.UTC().Format("2006-01-02 15:04 MST")
+		works := "no GPU work seen since " + diagnosis.Clock(u.Since)
 		if u.Stalled != nil {
 			works = "it does not run: " + u.Stalled.Text()
 		}

@@ -17,7 +17,8 @@ type Case struct {
 	Refusal   corev1.PodStatus // as the pod itself has it
 	On        string           // the node whose kubelet refused it; empty where none did
 	Asks      []view.Ask
-	Scheduler string // that the pod asks for
+	Wants     corev1.ResourceList // all that the pod requests
+	Scheduler string              // that the pod asks for
 
 	// turned is what the refusal is, once asked for.
 	turned *Turned

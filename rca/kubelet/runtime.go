@@ -9,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -57,7 +58,7 @@ var (
 	unresolved = regexp.MustCompile(`unresolvable CDI devices? ([^\s:"]+)`)
 	// driverless are the words of NVIDIA's container library where the kernel's driver does not answer
 	// (NVIDIA/libnvidia-container).
-	driverless = regexp.MustCompile(`driver not loaded|driver/library version mismatch|libnvidia-ml\.so|driver error: failed to process request`)
+	driverless = regexp.MustCompile(`driver not loaded|libnvidia-ml\.so|driver error: failed to process request`)
 )
 
 // container: the sandbox is there, and the runtime cannot make or start a container in it.
@@ -72,11 +73,19 @@ func (s stopped) container() *Stop {
 			return []string{"# on the machine:", "nvidia-ctk cdi list  # what is described", "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml  # of MIG devices again after each change of the layout"}
 		}, "what is written on the machine is in no object")
 		return stop
+	case parts.Mismatched(s.says):
+		stop := s.stop(diagnosis.DriverNotReady, diagnosis.RebootNode, "NVIDIA's driver does not answer the container runtime of "+node+": its libraries are not of the version of the module that is loaded")
+		stop.Title, stop.Words = "reboot "+node+": "+parts.Mismatch, "the driver does not answer"
+		stop.Risk, stop.Minutes = diagnosis.HighRisk, 15
+		if n := s.w.Nodes[node]; n != nil {
+			stop.Drained, stop.Commands = view.Drained(n), parts.Reboot(n)
+		}
+		return stop
 	case driverless.MatchString(s.says):
 		stop := s.stop(diagnosis.DriverNotReady, diagnosis.RepairDeviceStack, "NVIDIA's driver does not answer the container runtime of "+node)
 		stop.Title, stop.Words = "have NVIDIA's driver of "+node+" answer again", "the driver does not answer"
 		stop.mended(s, func(*view.Node) []string {
-			return []string{"# on the machine:", "nvidia-smi; lsmod | grep nvidia; dmesg | grep -i -e nvrm -e xid | tail -20", "# driver/library version mismatch: the packages are newer than the loaded module; empty the node, then reboot it"}
+			return []string{"# on the machine:", "nvidia-smi; lsmod | grep nvidia; dmesg | grep -i -e nvrm -e xid | tail -20"}
 		}, "what the driver answers on the machine is in no object")
 		return stop
 	case strings.Contains(s.says, "nvidia-container") || strings.Contains(s.says, "libnvidia-container"):

@@ -59,9 +59,14 @@ func (c *Case) behindSays(t *Turned) string {
 	case NVMLLost:
 		says = "the device plugin itself cannot start NVML (nvml.Init), and answers for none of the node's GPUs: no GPU is named, and its pod goes on as if nothing were"
 	case GPUsSick:
-		says = "the device plugin calls the devices unhealthy, until it restarts"
-		if t.Back {
+		says = "the device plugin calls the devices unhealthy"
+		switch {
+		case t.Back:
 			says = "the device plugin called the devices unhealthy; it has restarted since, and offers them all"
+		case t.Well:
+			says = "the device plugin called the devices unhealthy; the node offers all of them by now"
+		case len(c.Asks) > 0: // NVIDIA's (k8s-device-plugin internal/rm/health.go); others have them back
+			says += ", until it restarts"
 		}
 	case PluginAway:
 		says = "the device plugin was not there when the kubelet asked it"
@@ -135,8 +140,8 @@ func (c *Case) countsNow(t *Turned) string {
 // short is what the kubelet had too little of: what its reason names, else the first of the devices that the pod asks.
 func (c *Case) short(t *Turned) corev1.ResourceName {
 	name, named := strings.CutPrefix(t.Reason, "OutOf")
-	if !named && len(c.Asks) > 0 {
-		return c.Asks[0].Resource
+	if of := c.devices(); !named && len(of) > 0 {
+		return of[0].Resource
 	}
 	return corev1.ResourceName(name)
 }
@@ -173,7 +178,7 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	note := func(ref, fact string, claims ...diagnosis.Claim) {
 		out = append(out, diagnosis.Fact(ref, fact, claims...))
 	}
-	for _, a := range c.Asks {
+	for _, a := range c.devices() {
 		stock, free := t.Node.StockOf(a.Resource), t.Node.Free(a.Resource)
 		amount := func(path string, n int64) diagnosis.Claim {
 			return diagnosis.That(path, string(a.Resource), diagnosis.Is, strconv.FormatInt(n, 10))
@@ -182,7 +187,7 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 			amount(diagnosis.Capacity, stock.Capacity), amount(diagnosis.Allocatable, stock.Allocatable), amount(diagnosis.Free, free.Value()))
 	}
 	name := c.short(t)
-	if has := t.Node.Status.Allocatable[name]; !has.IsZero() && !slices.ContainsFunc(c.Asks, func(a view.Ask) bool { return a.Resource == name }) { // CPU, memory, huge pages
+	if has := t.Node.Status.Allocatable[name]; !has.IsZero() && !slices.ContainsFunc(c.devices(), func(a view.Ask) bool { return a.Resource == name }) { // CPU, memory, huge pages
 		free := t.Node.Free(name)
 		note(t.Node.Ref(), fmt.Sprintf("%s: allocatable %s, %s free by the requests of its pods", name, has.String(), free.String()),
 			diagnosis.That(diagnosis.Allocatable, string(name), diagnosis.Is, has.String()), diagnosis.That(diagnosis.Free, string(name), diagnosis.Is, free.String()))

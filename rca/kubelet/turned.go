@@ -57,8 +57,8 @@ type Turned struct {
 	// Fine: nothing speaks against trying again there.
 	Fine bool
 	// Back: the device plugin has started again since the newest refusal, and the node offers
-	// all that it has.
-	Back bool
+	// all that it has. Well: so it does, and has had the time to say otherwise; not of NVIDIA's, whose plugin has to start again.
+	Back, Well bool
 	// since is when the node's plugin, or its kubelet, came back.
 	plugin, ready time.Time
 }
@@ -323,9 +323,20 @@ func (c *Case) before(t *Turned) []*corev1.Pod {
 	return out
 }
 
+// devices are what the pod asks of device plugins.
+func (c *Case) devices() []view.Ask {
+	out := slices.Clone(c.Asks)
+	for _, name := range view.SortedNames(c.Wants) {
+		if q := c.Wants[name]; !view.IsGPU(name) && incident.OfDevices(string(name)) && q.Sign() > 0 {
+			out = append(out, view.Ask{Resource: name, Count: q.Value()})
+		}
+	}
+	return out
+}
+
 func (c *Case) asksSame(p *corev1.Pod) bool {
 	requests := view.PodRequests(p)
-	for _, a := range c.Asks {
+	for _, a := range c.devices() {
 		if q, ok := requests[a.Resource]; ok && q.Sign() > 0 {
 			return true
 		}
@@ -347,22 +358,27 @@ func endedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
+// reported is when a kubelet has told its node's status again for certain (nodeStatusUpdateFrequency, 10 s by default).
+const reported = time.Minute
+
 // fine says whether nothing speaks against trying again on the node: it has what is asked,
 // and what was behind the refusal is over. What is unknown is not fine.
 func (c *Case) fine(t *Turned) bool {
 	if t.Node == nil || t.Node.ReadySince().IsZero() || t.Node.Spec.Unschedulable {
 		return false
 	}
-	for _, a := range c.Asks {
+	for _, a := range c.devices() {
 		stock := t.Node.StockOf(a.Resource)
 		if !t.Node.Has(a.Resource, a.Count) || stock.Allocatable < stock.Capacity {
 			return false
 		}
 	}
 	back := t.plugin.After(t.Last) || t.ready.After(t.Last)
-	t.Back = t.plugin.After(t.Last)
+	t.Back, t.Well = t.plugin.After(t.Last), len(c.devices()) > 0 && len(c.Asks) == 0 && !t.Storm() && c.Cluster.State.Now.Sub(t.Last) > reported
 	switch t.Behind {
-	case GPULost, GPUsSick, NVMLLost:
+	case GPUsSick: // what a plugin calls unhealthy its node does not offer (pkg/kubelet/cm/devicemanager, GetCapacity)
+		return back || t.Well
+	case GPULost, NVMLLost:
 		return back || t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()
 	case Unaligned, OverheadLeftOut:
 		return false

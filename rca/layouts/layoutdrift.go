@@ -29,7 +29,7 @@ func LayoutDrift(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 				return nil // it has hardly been asked
 			}
 			return view.Found(n.Certainty(), fmt.Sprintf("mig.config %q is asked for since %s, and MIG manager has not acted on it: its success is of the layout before", n.Labels[view.LabelMIGConfig], since.UTC().Format("15:04 MST")),
-				diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], since.UTC().Format("2006-01-02 15:04 MST"), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
+				diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s was written at %s, after %s=success", view.LabelMIGConfig, n.Labels[view.LabelMIGConfig], diagnosis.Clock(since), view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
 				diagnosis.Fact(n.ReportRef(), fmt.Sprintf("%d instances of %s exist", made, a.Profile), instances(a.Profile, made)...))
 		}
 		return view.Found(n.Certainty(), fmt.Sprintf("mig.config %q was applied, its GPUs are laid out otherwise", n.Labels[view.LabelMIGConfig]),

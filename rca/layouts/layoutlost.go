@@ -31,7 +31,7 @@ func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 		diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success", view.LabelMIGConfig, m.Config, view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
 		n.Registered()}
 	if ready := n.ReadySince(); known && ready.After(applied) {
-		evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%s was written at %s, Ready since %s", view.LabelMIGState, clock(applied), clock(ready)), view.Since("Ready", ready)))
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%s was written at %s, Ready since %s", view.LabelMIGState, diagnosis.Clock(applied), diagnosis.Clock(ready)), view.Since("Ready", ready)))
 		return view.Found(diagnosis.Likely, fmt.Sprintf("mig.config %q was applied before the node last came up, and it offers nothing of it: the layout is lost", m.Config), evidence...)
 	}
 	if !n.AdvertisesAny() {
@@ -44,8 +44,6 @@ func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	}
 	return view.Found(diagnosis.Possible, fmt.Sprintf("mig.config %q was applied, and the node offers nothing of it", m.Config), evidence...)
 }
-
-func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 MST") }
 
 // Counted is how many instances of a profile GPU feature discovery counts on the node's GPUs
 // (k8s-device-plugin docs/gpu-feature-discovery, strategy mixed); 0 where it says nothing of it.

@@ -21,10 +21,10 @@ func LostAtBoot(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 		return nil
 	}
 	evidence := []diagnosis.Evidence{n.Registered(),
-		diagnosis.Fact(view.PodRef(n.PluginPod()), "the device plugin runs since "+clock(since), diagnosis.That("status.phase", "", diagnosis.Is, string(n.PluginPod().Status.Phase))),
+		diagnosis.Fact(view.PodRef(n.PluginPod()), "the device plugin runs since "+diagnosis.Clock(since), diagnosis.That("status.phase", "", diagnosis.Is, string(n.PluginPod().Status.Phase))),
 		diagnosis.Fact(n.Ref(), "no "+view.LabelMIGConfig+", and no MIG manager there", n.Labelled(view.LabelMIGConfig)...)}
 	if up := n.ReadySince(); up.After(n.PluginPod().CreationTimestamp.Time) {
-		at := clock(up)
+		at := diagnosis.Clock(up)
 		return view.Found(diagnosis.Likely, fmt.Sprintf("offers none of its %s since it came up at %s: MIG instances do not survive a reboot, and no MIG manager makes them again there", a.Profile, at),
 			append(evidence, diagnosis.Fact(n.Ref(), "Ready since "+at, view.Since("Ready", up)))...)
 	}

@@ -3,6 +3,7 @@ package mend
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +53,9 @@ func ticket(n *view.Node) []string {
 			note("the device plugin offers %d of %d %s", n.Allocatable(name), n.Capacity(name), name)
 		}
 	}
+	if !slices.ContainsFunc(view.SortedNames(n.Status.Capacity), view.IsGPU) {
+		return append(out, "attach, from the node: dmesg, and what its maker's tool says of the devices")
+	}
 	return append(out, "attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh")
 }
 
@@ -60,5 +64,5 @@ func sickSince(n *view.Node) []string {
 	if len(n.SickGPUs()) == 0 {
 		return nil
 	}
-	return []string{"reported at " + n.Geometry.Report.ObservedAt.UTC().Format("2006-01-02 15:04 MST")}
+	return []string{"reported at " + diagnosis.Clock(n.Geometry.Report.ObservedAt.Time)}
 }

@@ -59,16 +59,8 @@ func freshlyReported(c *edit.Workload, n *view.Node) bool {
 // Reboot empties a node by hand and boots it: devices, plugin and kubelet begin afresh.
 func Reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
 	return edit.Change{Kind: diagnosis.RebootNode, Cause: cause, Manual: true, Minutes: 15, Risk: diagnosis.HighRisk, Title: "reboot " + n.Name + ", or reset its GPUs",
-		Untestable: "a reboot cannot be tried on a copy", Drained: drained(n),
+		Untestable: "a reboot cannot be tried on a copy", Drained: view.Drained(n),
 		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
-}
-
-// drained are the pods that kubectl drain stops on a node: all but those that belong to it.
-func drained(n *view.Node) []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
-		owner := metav1.GetControllerOfNoCopy(p)
-		return p.Annotations[corev1.MirrorPodAnnotationKey] != "" || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
-	})
 }
 
 // WaitForReady is all that can be done here about a node that takes no pods for now; what

@@ -93,7 +93,7 @@ func mends(c *edit.Workload, n *view.Node, f *stack.Finding, after func(asked bo
 		}
 		ch := edit.Change{Kind: m.Kind, Cause: f.Cause, Title: m.Title, Until: m.Until, Minutes: m.Minutes, Risk: m.Risk, Steps: m.Steps, Commands: m.Commands, Untestable: m.Unproven, Manual: true, Drained: m.Stops, StopsUnknown: m.StopsUnknown}
 		if m.Kind == diagnosis.RebootNode || m.Reboots {
-			ch.Drained = drained(n)
+			ch.Drained = view.Drained(n)
 		}
 		if m.Kind == diagnosis.EvictPods {
 			if !mayAllLeave(c, m.Victims) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -79,7 +80,7 @@ func Again(c *edit.Workload) []edit.Change {
 		mendFirst(q)
 		return append(out, mend.Reboot(t.Node, id))
 	case kubelet.GPUsSick:
-		if t.Back {
+		if t.Back || t.Well {
 			return out // what would be mended has been
 		}
 		mendFirst(mend.RestartPlugin(c, t.Node, id))
@@ -155,6 +156,9 @@ func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	return ch
 }
 
+// answers is how long an operator may take to make another pod in place of one that was refused.
+const answers = 30 * time.Minute
+
 // bare says whether nobody makes another pod when this one was refused.
 func bare(c *edit.Workload) bool {
 	return metav1.GetControllerOfNoCopy(c.Pod) == nil
@@ -163,6 +167,10 @@ func bare(c *edit.Workload) bool {
 // again tries once more: a bare pod is made again without its node, others their owners
 // make. To come to the node "not" would be to be refused again.
 func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
+	if incident.Reserves(c.Pod) {
+		return edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until its scheduler reserves a GPU again, for who is to share it", Until: "its scheduler has made another reservation",
+			Commands: []string{fmt.Sprintf("kubectl -n %s get pods -o wide -L runai-gpu-group -w", c.Pod.Namespace)}}
+	}
 	if bare(c) {
 		ch := recreate(c, fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
 		ch.Not = not
@@ -172,7 +180,7 @@ func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
 	name := strings.ToLower(owner.Kind) + "/" + owner.Name
 	ch := edit.Change{Kind: diagnosis.Wait, Manual: true, Risk: diagnosis.NoRisk, Minutes: 1, Not: not, Title: "wait until " + name + " makes another pod", Until: name + " makes another pod",
 		Commands: []string{fmt.Sprintf("kubectl -n %s get pods -w", c.Pod.Namespace)}}
-	if group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group; group != "batch" && strings.HasSuffix(owner.Kind, "Job") { // such may give up, as Volcano's does
+	if group := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group; group != "apps" && group != "batch" && group != "" && (strings.HasSuffix(owner.Kind, "Job") || c.Cluster.State.Now.Sub(t.Last) > answers) { // such may give up, as Volcano's Job does
 		ch.Kind, ch.Until, ch.Title = diagnosis.Manual, "", "see whether "+name+" makes another pod, and make it again where it does not"
 		ch.Untestable = fmt.Sprintf("what a %s of %s does about a refused pod is known to its operator alone", owner.Kind, group)
 		ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s.%s/%s -o yaml  # its status", c.Pod.Namespace, strings.ToLower(owner.Kind), group, owner.Name), ch.Commands[0]}

@@ -73,8 +73,8 @@ func (c *pluginConfig) outdated() *Misread {
 	}
 	return &Misread{Says: says,
 		Evidence: []diagnosis.Evidence{
-			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
-			diagnosis.Fact(podRef(c.pod), "Ready since "+clock(began), view.Since("Ready", began)),
+			diagnosis.Fact("ConfigMap/"+at, fmt.Sprintf("has replicas %d, written at %s", wants, diagnosis.Clock(written)), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
+			diagnosis.Fact(podRef(c.pod), "Ready since "+diagnosis.Clock(began), view.Since("Ready", began)),
 		},
 		Mend: c.startAgain(shares, wants, has)}
 }

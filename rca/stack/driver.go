@@ -156,7 +156,7 @@ func (l *driverLink) blocked(holders []*corev1.Pod) *Finding {
 	until := "the driver of " + l.n.Name + " is loaded and its device plugin has announced its GPUs"
 	f.Mends = []Mend{
 		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + l.n.Name + ", so that its driver can be loaded again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
-		rebootMend(l.n, until),
+		rebootMend(l.n, ": no module is loaded then", until, "a reboot cannot be tried on a copy"),
 	}
 	return f
 }
@@ -168,9 +168,8 @@ func holdText(n int) string {
 	return "hold"
 }
 
-func rebootMend(n *view.Node, until string) Mend {
-	return Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ": no module is loaded then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: "a reboot cannot be tried on a copy",
-		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
+func rebootMend(n *view.Node, why, until, unproven string) Mend {
+	return Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + why, Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: unproven, Commands: parts.Reboot(n)}
 }
 
 // paused: the driver's clients wait, and the driver itself is whole or not to be seen.
@@ -238,8 +237,7 @@ func (l *driverLink) ofHost() *Finding {
 			f.Mends[0].Steps = append([]string{"see what driver-validation says"}, f.Mends[0].Steps...)
 			f.Mends[0].Steps[len(f.Mends[0].Steps)-1] = "where nvidia-smi works and the validation still fails, take a driver release that the GPU Operator's supports, or a newer GPU Operator; where there is no driver, install NVIDIA's, or have the GPU Operator do it"
 			f.Mends[0].Commands = slices.Insert(f.Mends[0].Commands, 0, fmt.Sprintf("kubectl -n %s logs %s -c driver-validation --tail=30", p.pod.Namespace, p.pod.Name))
-			f.Mends = append(f.Mends, Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + ", where its driver was upgraded: the modules from before stay loaded until then", Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: "whether the packages of its driver were upgraded is in no object",
-				Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}})
+			f.Mends = append(f.Mends, rebootMend(n, ", where its driver was upgraded: the modules from before stay loaded until then", until, "whether the packages of its driver were upgraded is in no object"))
 		}
 		return f
 	}

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,11 +31,8 @@ func (l *pluginLink) early() *Finding {
 // readySince is since when a pod is Ready, by its own condition.
 func readySince(p *corev1.Pod, what string) diagnosis.Evidence {
 	at := parts.ReadySince(p)
-	return diagnosis.Fact(podRef(p), what+" is Ready since "+clock(at), diagnosis.That("status.conditions[type=Ready].status", "", diagnosis.Is, "True"), view.Since("Ready", at))
+	return diagnosis.Fact(podRef(p), what+" is Ready since "+diagnosis.Clock(at), diagnosis.That("status.conditions[type=Ready].status", "", diagnosis.Is, "True"), view.Since("Ready", at))
 }
-
-// clock is a moment, for people.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
 // containerCLI is what NVIDIA's container runtime has do its work, and begins what that says when it cannot.
 const containerCLI = "nvidia-container-cli: "
@@ -47,7 +43,12 @@ func (l *pluginLink) driverless() *Finding {
 	n := l.n
 	f := l.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver that serves its GPU: NVIDIA's container runtime cannot start its device plugin: "+l.Text())
 	f.Certainty = diagnosis.Likely // by its words alone
-	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see what NVIDIA's driver says on " + n.Name + ", and give it one that knows its GPU", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.MediumRisk, Minutes: 30,
+	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
+	if parts.Mismatched(l.Text()) {
+		f.Mends = []Mend{rebootMend(n, ": "+parts.Mismatch, until, "")}
+		return f
+	}
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see what NVIDIA's driver says on " + n.Name + ", and give it one that knows its GPU", Until: until, Risk: diagnosis.MediumRisk, Minutes: 30,
 		Steps: []string{"see that nvidia-smi works on the machine, and what the kernel says of its module", "where it finds no device: later drivers know older GPUs no more (Kepler needs R470); take an image with a driver of the branch that does, or a machine with another GPU", "where there is no driver: take an image that has one, or have the GPU Operator load it"},
 		Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host sh -c 'nvidia-smi -L; cat /proc/driver/nvidia/version; dmesg | grep -i nvrm | tail'", n.Name),
 			fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", l.pod.Namespace, l.pod.Name)}}}

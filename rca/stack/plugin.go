@@ -53,7 +53,7 @@ func (l *pluginLink) unready() *Finding {
 		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, parts.Toolkit)
 	case strings.Contains(l.Words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
 		return l.outside("cannot load NVML", l.Text())
-	case strings.Contains(l.Words, containerCLI):
+	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // it finds them, and cannot give them
 		return l.driverless()
 	case l.State != parts.Failed && !l.Loops:
 		if left := podTime - l.s.since(l.Since); left > 0 {

@@ -44,7 +44,7 @@ func (l *driverLink) upgrading() *Finding {
 	fact := "label " + UpgradeState + "=" + state
 	since := l.upgradedAt()
 	if !since.IsZero() {
-		fact += " since " + since.UTC().Format("2006-01-02 15:04 MST")
+		fact += " since " + diagnosis.Clock(since)
 	}
 	until := "the driver's upgrade of " + n.Name + " is done"
 	holders := users(n)
@@ -66,7 +66,7 @@ func (l *driverLink) upgrading() *Finding {
 	case held && slices.Contains(closed[:3], state):
 		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" it", n.Ref(), fact, n.Labelled(UpgradeState)...)
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(n, holders)...))
-		f.Mends = []Mend{leave, rebootMend(n, until)}
+		f.Mends = []Mend{leave, rebootMend(n, ": no module is loaded then", until, "a reboot cannot be tried on a copy")}
 	case !since.IsZero() && s.since(since) > upgradeTime:
 		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, fmt.Sprintf("is stuck in its driver's upgrade (%s) for %s", state, view.Age(s.since(since))), n.Ref(), fact, n.Labelled(UpgradeState)...)
 		f.Certainty, f.Mends = s.aged(), []Mend{retry}

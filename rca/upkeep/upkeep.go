@@ -66,7 +66,7 @@ func rebooted(w *view.Cluster, n *view.Node) *Closure {
 			}
 			since := ""
 			if !l.Created.IsZero() {
-				since = " since " + l.Created.UTC().Format("2006-01-02 15:04 MST")
+				since = " since " + diagnosis.Clock(l.Created)
 			}
 			ref := view.ObjectRef("DaemonSet", d.Namespace, d.Name)
 			return &Closure{Who: "kured", Says: "kured holds its lock for it" + since + ", to drain and reboot it", Again: true, See: "see what its drain waits for: a PodDisruptionBudget that allows nobody to leave holds it for good",

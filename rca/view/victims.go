@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // SystemCritical is the lowest priority of system-cluster-critical and
@@ -34,15 +37,21 @@ func (w *Cluster) TraitsOf(p *corev1.Pod) Traits {
 }
 
 func (w *Cluster) newTraits(p *corev1.Pod) Traits {
-	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-	owner := metav1.GetControllerOfNoCopy(p)
-	ofNode := owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
 	prio := corev1helpers.PodPriority(p)
-	return Traits{Gang: GangOf(p), Team: w.TeamOf(p), Stays: mirror || ofNode || p.DeletionTimestamp != nil || prio >= SystemCritical, Priority: int64(prio), Lost: LostWith(p, w.State.Now)}
+	return Traits{Gang: GangOf(p), Team: w.TeamOf(p), Stays: ofNode(p) || incident.Reserves(p) || p.DeletionTimestamp != nil || prio >= SystemCritical, Priority: int64(prio), Lost: LostWith(p, w.State.Now)}
 }
 
-// ComesBack says whether a controller re-creates the pod after an eviction. A
-// pod of a Job that may not fail any more is not counted on.
+// ofNode says whether a pod belongs to its node.
+func ofNode(p *corev1.Pod) bool {
+	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(p)
+	return mirror || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
+}
+
+// Drained are the pods that kubectl drain stops on a node.
+func Drained(n *Node) []*corev1.Pod { return slices.DeleteFunc(slices.Clone(n.Pods), ofNode) }
+
+// ComesBack says whether a controller re-creates the pod after an eviction.
 func ComesBack(p *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(p)
 	return owner != nil && owner.Kind != "Node"

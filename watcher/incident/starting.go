@@ -131,7 +131,7 @@ func asksDevices(p *corev1.Pod) bool {
 		return true
 	}
 	for name, q := range Requests(p) {
-		if domain, _, ok := strings.Cut(name, "/"); ok && q != "0" && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") {
+		if q != "0" && OfDevices(name) {
 			return true
 		}
 	}
@@ -169,4 +169,10 @@ func FailingContainer(s corev1.PodStatus) *corev1.ContainerStatus {
 		}
 	}
 	return nil
+}
+
+// OfDevices says whether a resource is one that drivers announce: of a domain that is not Kubernetes' own.
+func OfDevices(resource string) bool {
+	domain, _, ok := strings.Cut(resource, "/")
+	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
 }

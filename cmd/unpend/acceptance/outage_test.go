@@ -126,7 +126,7 @@ func once(t *testing.T, o *observer, names []string, over map[string]int) {
 
 // ofReadyNodes are the lines of a workload but those that say that a node is not ready: nobody
 // renews its lease while the API server is away, and until its pods are collected the workload
-// waits for it.
+// waits for it. What was said before such a line is true again after it, and said again.
 func (o *observer) ofReadyNodes(name string) []string {
 	var out []string
 	for _, d := range o.of("default", name) {
@@ -134,7 +134,7 @@ func (o *observer) ofReadyNodes(name string) []string {
 			out = append(out, gist(d))
 		}
 	}
-	return out
+	return slices.Compact(out)
 }
 
 // noLease refuses the lease of who diagnoses.

@@ -18,9 +18,9 @@ func needsControlPlane(t *testing.T) {
 }
 
 // planes has room for the control planes that run at the same time: each takes 1 GB, and
-// a tenth of a processor or more. Nobody waits for a second one in the same goroutine
+// a tenth of a processor or more while nothing happens. Nobody waits for a second one in the same goroutine
 // but the replay, which is alone with that.
-var planes = make(chan struct{}, max(6, runtime.GOMAXPROCS(0)))
+var planes = make(chan struct{}, max(4, runtime.GOMAXPROCS(0)))
 
 // start starts a control plane for a test once there is room for it.
 func start(t *testing.T, with controlplane.Extras) *controlplane.ControlPlane {

@@ -73,6 +73,9 @@ func (k *Kit) Look(p *corev1.Pod) Look {
 			return k.container(p, c, began, false)
 		}
 	}
+	if p.Status.Phase == corev1.PodFailed && p.Status.Reason != "" { // its kubelet refused it
+		return Look{State: Failed, Words: says(p.Status.Reason, p.Status.Message), Since: began, Claims: []diagnosis.Claim{diagnosis.That("status.reason", "", diagnosis.Is, p.Status.Reason), diagnosis.Says(p.Status.Message)}}
+	}
 	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !Ready(p) {
 		if e := k.unstarted[p.Namespace+"/"+p.Name]; e != nil {
 			return Look{State: Failed, Words: unstartedWords(e), Since: began, Told: true, Claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
@@ -153,6 +156,9 @@ func inner(message string) string {
 		return message
 	}
 	lines := strings.Split(strings.TrimSpace(hook), "\n")
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "nvidia-container-cli: ") }); i >= 0 {
+		return lines[i] // what comes behind may be a log of what it tried
+	}
 	return lines[len(lines)-1]
 }
 
