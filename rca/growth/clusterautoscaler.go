@@ -23,7 +23,7 @@ const silentAfter = 10 * time.Minute
 func (c *Case) byClusterAutoscaler(g *Growth) {
 	g.Karpenter = false
 	last := c.newestEvent(func(e *corev1.Event) bool {
-		return scaling.From(e, scaling.ClusterAutoscaler) && (e.Reason == "TriggeredScaleUp" || e.Reason == "NotTriggerScaleUp")
+		return scaling.From(e, scaling.ClusterAutoscaler) && (e.Reason == "TriggeredScaleUp" || e.Reason == "NotTriggerScaleUp" || e.Reason == failedScaleUp)
 	})
 	o := c.Cluster.Outlook()
 	switch {
@@ -34,8 +34,34 @@ func (c *Case) byClusterAutoscaler(g *Growth) {
 		c.byHalt(g, o)
 	case last.Reason == "TriggeredScaleUp":
 		c.byPromise(g, o, last)
+	case last.Reason == failedScaleUp:
+		byFailure(c, g, last)
 	default:
 		c.byGroups(g, o, last)
+	}
+}
+
+// failedScaleUp is how GKE's autoscaler tells a pod that no node pool could grow for it, in zones and with words of its own
+// for Google's codes (cluster-autoscaler/pkg/events, failedScaleUpReason).
+const failedScaleUp = "FailedScaleUp"
+
+// byFailure tells what became of a scale-up that was begun for the pod.
+func byFailure(c *Case, g *Growth, e *corev1.Event, before ...diagnosis.Evidence) {
+	evidence := append([]diagnosis.Evidence{diagnosis.Fact(view.PodRef(c.Pod), e.Reason+": "+e.Message, diagnosis.Says(e.Message))}, before...)
+	g.Suits, g.Codes, g.Said = true, scaling.Codes(e.Message), view.Quotable(e.Message, 400)
+	_, zones, _ := strings.Cut(e.Message, "in zones ")
+	zones, _, _ = strings.Cut(zones, " associated with")
+	what := "node pools a machine"
+	if zones != "" {
+		what = "node pools of " + zones + " a machine"
+	}
+	switch {
+	case len(g.Codes) > 0:
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, refusedSays(what, g.Codes), evidence...)
+	case strings.Contains(e.Message, "failed to appear in time"):
+		g.tell(diagnosis.ScaleUpStuck, diagnosis.Likely, "a node was asked for and never joined: "+view.Quotable(e.Message, 160), evidence...)
+	default:
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Likely, "the cloud refuses a node: "+view.Quotable(e.Message, 160), evidence...)
 	}
 }
 
@@ -187,6 +213,12 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		}
 	}
 	if backoff := ofBar(said, scaling.Backoff); len(backoff) > 0 {
+		if failure := c.newestEvent(func(e *corev1.Event) bool {
+			return scaling.From(e, scaling.ClusterAutoscaler) && e.Reason == failedScaleUp
+		}); failure != nil {
+			byFailure(c, g, failure, evidence...)
+			return
+		}
 		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Possible, "a node group failed to grow shortly before, and is left alone for a while; with what code the cloud refused was not read", evidence...)
 		return
 	}

@@ -122,6 +122,33 @@ func TestFailuresSinceThePromise(t *testing.T) {
 	})
 }
 
+// GKE's autoscaler tells the pod itself what became of a scale-up for it, with words for Google's codes; what it says of a
+// group in back-off afterwards is explained by them. A new attempt is one.
+func TestFailuresThatThePodIsTold(t *testing.T) {
+	const zones = "Node scale up in zones us-central1-a associated with this pod failed: "
+	const risk = ". Pod is at risk of not being scheduled."
+	const refused = "CloudCapacityRefused likely: the cloud refuses node pools of us-central1-a a machine with "
+	failed := func(w *rcatest.World, why string, ago time.Duration) {
+		says(w, "cluster-autoscaler", "FailedScaleUp", zones+why+risk, ago)
+	}
+	run(t, map[string]row{
+		"out of resources": {func(w *rcatest.World) { failed(w, "GCE out of resources", 0) }, refused + "GCE out of resources: it has no such machine left there"},
+		"no quota":         {func(w *rcatest.World) { failed(w, "GCE quota exceeded", 0) }, refused + "GCE quota exceeded: the account's quota is used up"},
+		"no address":       {func(w *rcatest.World) { failed(w, "IP space exhausted", 0) }, refused + "IP space exhausted: the subnet has no free address left"},
+		"never joined": {func(w *rcatest.World) { failed(w, `Some nodes in node group ["g"] failed to appear in time`, 0) },
+			"ScaleUpStuck likely: a node was asked for and never joined: " + zones + `Some nodes in node group ["g"] failed to appear in time. Pod is at risk of not being sche…`},
+		"who knows": {func(w *rcatest.World) { failed(w, "Internal error", 0) }, "CloudCapacityRefused likely: the cloud refuses a node: " + zones + "Internal error" + risk},
+		"in back-off since": {func(w *rcatest.World) {
+			failed(w, "GCE out of resources", 30*time.Second)
+			says(w, "cluster-autoscaler", "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 in backoff after failed scale-up", 0)
+		}, refused + "GCE out of resources: it has no such machine left there"},
+		"before a new attempt": {func(w *rcatest.World) { failed(w, "GCE out of resources", 2*time.Minute) }, "ScalingUp likely: an autoscaler is bringing a node"},
+		"of somebody else":     {func(w *rcatest.World) { says(w, "x", "FailedScaleUp", zones+"GCE out of resources"+risk, 0) }, "ScalingUp likely: an autoscaler is bringing a node"},
+	}, func(w *rcatest.World) {
+		says(w, "cluster-autoscaler", "TriggeredScaleUp", "pod triggered scale-up: [{gpu-grp 0->1 (max: 3)}]", time.Minute)
+	})
+}
+
 // Whether machines of a group could hold the pod is told by those that it has: by their labels,
 // the taints that they were made with, and what they offer.
 func TestWhichGroupsCouldHoldThePod(t *testing.T) {

@@ -41,6 +41,7 @@ var codes = map[string]Ground{
 	"SKUNotAvailable": Stockout, "SkuNotAvailable": Stockout,
 	"VcpuLimitExceeded": Quota, "VCPULimitExceeded": Quota, "MaxSpotInstanceCountExceeded": Quota, "SpotQuotaExceeded": Quota, "MaxFleetCountExceeded": Quota, "FleetQuotaExceeded": Quota,
 	"InstanceLimitExceeded": Quota, "QUOTA_EXCEEDED": Quota, "QuotaExceeded": Quota, "SubscriptionQuotaReached": Quota,
+	"GCE out of resources": Stockout, "GCE quota exceeded": Quota, "IP space exhausted": Addresses, "Service Account was deleted": Setup,
 	"Out of host capacity": Stockout, "LimitExceeded": Quota,
 	"InsufficientFreeAddressesInSubnet":                 Addresses,
 	"placeholder-cannot-be-fulfilled":                   Unsaid,
@@ -57,8 +58,9 @@ var codes = map[string]Ground{
 	"AuthFailure.ServiceLinkedRoleCreationNotPermitted": Setup,
 }
 
-// phrases are those of them that are several words: Oracle's, whose code is that of any failure.
-var phrases = []string{"Out of host capacity"}
+// phrases are those of them that are several words: Oracle's, whose code is that of any failure, and those with which GKE's
+// autoscaler tells a pod what Google's codes are.
+var phrases = []string{"Out of host capacity", "GCE out of resources", "GCE quota exceeded", "IP space exhausted", "Service Account was deleted"}
 
 var codeWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]`)
 

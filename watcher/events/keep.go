@@ -32,6 +32,7 @@ var reporters = map[string][]string{
 	// What autoscalers do about a pod.
 	"TriggeredScaleUp":  {"cluster-autoscaler"},
 	"NotTriggerScaleUp": {"cluster-autoscaler"},
+	"FailedScaleUp":     {"cluster-autoscaler"}, // GKE's (cluster-autoscaler/pkg/events of its own)
 	"Nominated":         {"karpenter", "eks-auto-mode/compute"},
 	// What becomes of machines: of a NodeClaim that is deleted at once, of NodePools, of node groups.
 	"InsufficientCapacityError": {"karpenter", "eks-auto-mode/compute"},
