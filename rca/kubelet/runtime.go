@@ -3,8 +3,10 @@ package kubelet
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -76,9 +78,9 @@ func (s stopped) container() *Stop {
 	case parts.Mismatched(s.says):
 		stop := s.stop(diagnosis.DriverNotReady, diagnosis.RebootNode, "NVIDIA's driver does not answer the container runtime of "+node+": its libraries are not of the version of the module that is loaded")
 		stop.Title, stop.Words = "reboot "+node+": "+parts.Mismatch, "the driver does not answer"
-		stop.Risk, stop.Minutes = diagnosis.HighRisk, 15
-		if n := s.w.Nodes[node]; n != nil {
-			stop.Drained, stop.Commands = view.Drained(n), parts.Reboot(n)
+		stop.Risk, stop.Minutes, stop.Unproven = diagnosis.HighRisk, 15, "a reboot cannot be tried on a copy"
+		if n := s.w.Nodes[node]; n != nil { // who has not begun there does not stop
+			stop.Drained, stop.Commands = slices.DeleteFunc(view.Drained(n), func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodPending }), parts.Reboot(n)
 		}
 		return stop
 	case driverless.MatchString(s.says):

@@ -161,6 +161,11 @@ func TestTicketOfASickGPU(t *testing.T) {
 	if got := ticket(c.Node("well")); len(got) != 2 {
 		t.Errorf("%q", got)
 	}
+	of := c.Node("well").Node
+	of.Status.Capacity, of.Status.Allocatable = rcatest.List("amd.com/gpu", "1", "cpu", "1"), rcatest.List("cpu", "1")
+	if got := ticket(c.Node("well")); strings.Contains(strings.Join(got, "\n"), "nvidia") {
+		t.Errorf("of another maker: %q", got)
+	}
 	if a, b := sickSince(c.Node("n")), sickSince(c.Node("well")); !slices.Equal(a, []string{"reported at 2026-11-20 12:00 UTC"}) || b != nil {
 		t.Errorf("%q, %q", a, b)
 	}

@@ -150,13 +150,15 @@ func TestWhoMakesAnotherPod(t *testing.T) {
 		fill      func(*world)
 		want      string
 	}{
-		"a Job":                {"batch/v1", "Job", job(batchv1.JobSuspended, corev1.ConditionTrue), waits},
-		"a Job that gave up":   {"batch/v1", "Job", job(batchv1.JobFailed, corev1.ConditionTrue), "Manual in 1: make job/j again: it gave up after such refusals, by hand"},
-		"a Job that did not":   {"batch/v1", "Job", job(batchv1.JobFailed, corev1.ConditionFalse), waits},
-		"one that is not read": {"batch/v1", "Job", func(*world) {}, waits},
-		"Volcano's":            {"batch.volcano.sh/v1alpha1", "Job", func(*world) {}, "Manual in 1: see whether job/j makes another pod, and make it again where it does not, by hand"},
-		"an operator's":        {"kubeflow.org/v1", "PyTorchJob", func(*world) {}, "Manual in 1: see whether pytorchjob/j makes another pod, and make it again where it does not, by hand"},
-		"another's":            {"x/v1", "Set", func(*world) {}, "Wait in 1: wait until set/j makes another pod, by hand"},
+		"a Job":                    {"batch/v1", "Job", job(batchv1.JobSuspended, corev1.ConditionTrue), waits},
+		"a Job that gave up":       {"batch/v1", "Job", job(batchv1.JobFailed, corev1.ConditionTrue), "Manual in 1: make job/j again: it gave up after such refusals, by hand"},
+		"a Job that did not":       {"batch/v1", "Job", job(batchv1.JobFailed, corev1.ConditionFalse), waits},
+		"one that is not read":     {"batch/v1", "Job", func(*world) {}, waits},
+		"Volcano's":                {"batch.volcano.sh/v1alpha1", "Job", func(*world) {}, "Manual in 1: see whether job/j makes another pod, and make it again where it does not, by hand"},
+		"an operator's":            {"kubeflow.org/v1", "PyTorchJob", func(*world) {}, "Manual in 1: see whether pytorchjob/j makes another pod, and make it again where it does not, by hand"},
+		"another's":                {"x/v1", "Set", func(*world) {}, "Wait in 1: wait until set/j makes another pod, by hand"},
+		"another's, which has not": {"x/v1", "Set", func(w *world) { w.Now = w.Now.Add(time.Hour) }, "Manual in 1: see whether set/j makes another pod, and make it again where it does not, by hand"},
+		"a Job, which has not yet": {"batch/v1", "Job", func(w *world) { w.Now = w.Now.Add(time.Hour) }, waits},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

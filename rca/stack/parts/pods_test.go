@@ -78,6 +78,7 @@ func TestWhatAPodSays(t *testing.T) {
 		"the kubelet spoke after it ran":         {"n", nil, corev1.PodStatus{InitContainerStatuses: statuses{is("i", ends(0, "", 11))}, ContainerStatuses: statuses{is("c", waits("ContainerCreating", ""))}}, "no runtime", `"failed" "" "FailedCreatePodSandBox: no runtime" since 50 told`},
 		"nothing was made":                       {"n", nil, corev1.PodStatus{Phase: corev1.PodPending}, "", `"starting" "" "its containers are not created yet" since 50`},
 		"nothing was made, and the kubelet says": {"n", nil, corev1.PodStatus{Phase: corev1.PodPending}, "no runtime", `"failed" "" "FailedCreatePodSandBox: no runtime" since 50 told`},
+		"its kubelet refused it":                 {"n", nil, corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu", Message: "no room"}, "", `"failed" "" "OutOfcpu: no room" since 50`},
 		"nothing is told, and it runs":           {"n", nil, corev1.PodStatus{Phase: corev1.PodRunning}, "", `"" "" "" since 60`},
 		"nothing is told, and it is ready":       {"n", nil, corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ago(7)}}}, "", `"" "" "" since 7`},
 		"nothing is told, and it is not ready":   {"n", nil, corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}}, "", `"starting" "" "its containers are not created yet" since 50`},
@@ -109,9 +110,11 @@ func TestWhatAPodSays(t *testing.T) {
 func TestWhatAHookSaid(t *testing.T) {
 	const runtime = "OCI runtime create failed: runc create failed: error running hook: exit status 1, stdout: , "
 	for message, want := range map[string]string{
-		runtime + "stderr: Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: no device: unknown\n": "nvidia-container-cli: initialization error: no device: unknown",
-		runtime:                 runtime,
-		"no luck, stderr: a\nb": "no luck, stderr: a\nb",
+		runtime + "stderr: Auto-detected mode as 'legacy'\nnvidia-container-cli: initialization error: no device: unknown\n":   "nvidia-container-cli: initialization error: no device: unknown",
+		runtime + "stderr: nvidia-container-cli: mount error: failed to add device rules\n0: (b7) r0 = 1\nprocessed 0 insns\n": "nvidia-container-cli: mount error: failed to add device rules",
+		runtime + "stderr: a\nb\n": "b",
+		runtime:                    runtime,
+		"no luck, stderr: a\nb":    "no luck, stderr: a\nb",
 	} {
 		if got := inner(message); got != want {
 			t.Errorf("%q, want %q", got, want)
