@@ -375,11 +375,12 @@ func (c *Case) fine(t *Turned) bool {
 	}
 	back := t.plugin.After(t.Last) || t.ready.After(t.Last)
 	t.Back, t.Well = t.plugin.After(t.Last), len(c.devices()) > 0 && len(c.Asks) == 0 && !t.Storm() && c.Cluster.State.Now.Sub(t.Last) > reported
+	sound := t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()
 	switch t.Behind {
 	case GPUsSick: // what a plugin calls unhealthy its node does not offer (pkg/kubelet/cm/devicemanager, GetCapacity)
-		return back || t.Well
+		return back || t.Well || sound
 	case GPULost, NVMLLost:
-		return back || t.Node.Geometry != nil && t.Node.Doubt == "" && t.Node.SickText() == "" && !t.Storm()
+		return back || sound
 	case Unaligned, OverheadLeftOut:
 		return false
 	case NotReleased:
