@@ -34,7 +34,8 @@ func Open(l *evict.Ledger, i incident.Incident) (*Case, error) {
 	if pod.Status.Phase == corev1.PodFailed {
 		on = pod.Spec.NodeName
 	}
-	c := &Case{Asker: l.ForPod(pod), Incident: i, Pod: unbound(pod), Refusal: pod.Status, Asks: view.AsksOf(pod), Wants: view.PodRequests(pod), Everywhere: map[diagnosis.CauseID]bool{}, entitled: map[diagnosis.CauseID]string{},
+	asked := asWhole(w, pod)
+	c := &Case{Asker: l.ForPod(asked), Incident: i, Pod: unbound(asked), Refusal: pod.Status, Asks: view.AsksOf(asked), Wants: view.PodRequests(asked), Everywhere: map[diagnosis.CauseID]bool{}, entitled: map[diagnosis.CauseID]string{},
 		Refused: refused, Unborn: unborn, Unstarted: unstarted, bound: slices.Contains(unstarted, pod)}
 	c.Queue = c.queueCase()
 	c.Labels, c.Company, c.volumes = terms.LabelsOf(c.Subject()), terms.CompanyOf(c.Subject(), c.Asker), terms.VolumesOf(c.Subject())

@@ -28,6 +28,9 @@ var readAnnotations = map[string]bool{
 	noteOfRange:                   true,
 	"weave.works/kured-node-lock": true, // on kured's own DaemonSet: whose turn it is to reboot
 	// Claims that were made for a pod.
+	// What part of a GPU is asked of KAI (incident.SharesGPU).
+	"gpu-fraction": true,
+	"gpu-memory":   true,
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,
 	// Volumes.

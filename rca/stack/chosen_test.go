@@ -79,7 +79,7 @@ func TestNodesThatNoDriverChooses(t *testing.T) {
 // A driver that is made for what the node runs, and does not come for a label that node feature
 // discovery has not written: the label is mended, and not the driver.
 func TestLabelsThatAreNotWritten(t *testing.T) {
-	const key, said = ostreeLabel, "412.86.202403280709-0"
+	const key, said = parts.OSTreeLabel, "412.86.202403280709-0"
 	wants := func(labels ...string) func(*lab, *corev1.Node) {
 		return func(l *lab, n *corev1.Node) {
 			n.Status.NodeInfo.OSImage, n.Status.NodeInfo.KernelVersion = "Red Hat Enterprise Linux CoreOS "+said+" (Ootpa)", "4.18.0+1"
@@ -101,13 +101,13 @@ func TestLabelsThatAreNotWritten(t *testing.T) {
 	const again, other = "RepairDeviceStack have node feature discovery look at n again, so that its driver is made for the kernel that it runs", "RepairDeviceStack have a driver made for the kernel and OS of n?"
 	linkRows{
 		"the OS' is absent":          {wants(key + "=" + said), kept + key + "=" + said + ", which is absent | " + write(key)},
-		"the kernel's is absent":     {wants(kernelLabel + "=4.18.0_1"), kept + kernelLabel + "=4.18.0_1, which is absent | " + write(kernelLabel)},
+		"the kernel's is absent":     {wants(parts.KernelLabel + "=4.18.0_1"), kept + parts.KernelLabel + "=4.18.0_1, which is absent | " + write(parts.KernelLabel)},
 		"it is of before":            {with(wants(key+"="+said), key, "411"), kept + key + "=" + said + `, here it is "411" | ` + again},
 		"for another OS":             {wants(key + "=413"), kept + key + "=413, which is absent | " + other},
-		"for another kernel":         {wants(kernelLabel + "=5"), kept + kernelLabel + "=5, which is absent | " + other},
+		"for another kernel":         {wants(parts.KernelLabel + "=5"), kept + parts.KernelLabel + "=5, which is absent | " + other},
 		"for a part of its name":     {wants(key + "=412.86"), kept + key + "=412.86, which is absent | " + other},
-		"one of two is another's":    {wants(key+"="+said, kernelLabel+"=5"), kept + kernelLabel + "=5, which is absent; it selects nodes by label " + key + "=" + said + ", which is absent | " + other},
-		"both are absent":            {wants(key+"="+said, kernelLabel+"=4.18.0_1"), kept + kernelLabel + "=4.18.0_1, which is absent; it selects nodes by label " + key + "=" + said + ", which is absent | " + write(key)},
+		"one of two is another's":    {wants(key+"="+said, parts.KernelLabel+"=5"), kept + parts.KernelLabel + "=5, which is absent; it selects nodes by label " + key + "=" + said + ", which is absent | " + other},
+		"both are absent":            {wants(key+"="+said, parts.KernelLabel+"=4.18.0_1"), kept + parts.KernelLabel + "=4.18.0_1, which is absent; it selects nodes by label " + key + "=" + said + ", which is absent | " + write(key)},
 		"of what it does not report": {wants(nfdLabels + "system-os_release.ID=rhcos"), kept + nfdLabels + "system-os_release.ID=rhcos, which is absent | " + other},
 		"a taint is there too": {func(l *lab, n *corev1.Node) {
 			wants(key+"="+said)(l, n)

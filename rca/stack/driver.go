@@ -52,7 +52,7 @@ func (l *driverLink) broken() *Finding {
 	case l.State == "":
 		return nil
 	case l.Where == driverManager && (l.State == parts.Failed || l.Loops || took > podTime):
-		if holders := users(l.n); len(holders) > 0 {
+		if holders := parts.Users(l.n); len(holders) > 0 {
 			return l.blocked(holders)
 		}
 		if left := l.undead(); len(left) > 0 {
@@ -80,38 +80,20 @@ func (l *driverLink) broken() *Finding {
 		l.ofImage(f)
 		return f
 	}
+	if system := l.system(); system != "" && strings.Contains(l.Words, "Image") {
+		l.unpublished(f, system)
+		return f
+	}
+	l.heldBefore(f)
 	l.forAnotherKernel(f)
 	return f
-}
-
-// users are the pods on the node that ask for GPUs and are no part of it, which keep the
-// driver's modules in use.
-func users(n *view.Node) []*corev1.Pod { return holding(n, view.IsGPU) }
-
-// holding are the pods on the node that ask for such a resource and stay.
-func holding(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
-	return slices.DeleteFunc(asking(n, is), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
-}
-
-// asking are the pods on the node that ask for such a resource.
-func asking(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, p := range n.Pods {
-		for name := range n.Requests[p] {
-			if is(name) {
-				out = append(out, p)
-				break
-			}
-		}
-	}
-	return out
 }
 
 // undead are the pods with GPUs on the node that should have ended long ago and are still there:
 // deletionTimestamp is when they had to be gone. The driver's manager evicts pods with GPUs, and
 // waits until they are (k8s-driver-manager cmd/driver-manager/main.go, gpu-operator issue 566).
 func (l *driverLink) undead() []*corev1.Pod {
-	return slices.DeleteFunc(asking(l.n, view.IsGPU), func(p *corev1.Pod) bool {
+	return slices.DeleteFunc(parts.Asking(l.n, view.IsGPU), func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp == nil || view.Leaves(p, l.s.w.State.Now)
 	})
 }
@@ -292,6 +274,11 @@ func (l *driverLink) mend() Mend {
 		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"version":"VERSION"`))
 		m.StopsUnknown = true
+	} else if l.Where == driverManager && (l.State == parts.Failed || l.Loops) && len(parts.Users(n)) == 0 {
+		m.Title = "see what keeps the driver's modules in use on " + n.Name + ": its manager fails, and no pod there has a GPU"
+		m.Steps = []string{"see what it says, and who has the modules: a driver of the machine's own and what uses that (a display, a daemon)", "keep that driver, and have the GPU Operator install none there; or stop what uses it, take it off the machine, and start that again"}
+		m.Commands = append(m.Commands[:1], "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host sh -c 'lsmod | grep nvidia; cat /proc/driver/nvidia/version; fuser -v /dev/nvidia*'",
+			fmt.Sprintf("kubectl label node %s %s=pre-installed --overwrite  # to keep the machine's own", n.Name, DeployDriver))
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
 	}

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // unchosen: the GPU Operator makes drivers by NVIDIADrivers (spec.driver.useNvidiaDriverCRD of its
@@ -24,7 +22,7 @@ func (l *driverLink) unchosen(label string) *Finding {
 	var best *unstructured.Unstructured
 	var least []string
 	for _, d := range s.w.State.NVIDIADrivers {
-		lacks := unmet(n, driverSelector(d))
+		lacks := parts.Unmet(n, parts.DriverSelector(d))
 		if len(lacks) == 0 {
 			return nil
 		}
@@ -63,49 +61,12 @@ func (s *Stack) byDrivers() bool {
 	})
 }
 
-// driverSelector is by which labels an NVIDIADriver chooses nodes; one that names none takes all with a
-// GPU (api/nvidia/v1alpha1, GetNodeSelector).
-func driverSelector(d *unstructured.Unstructured) map[string]string {
-	labels, _, err := unstructured.NestedStringMap(d.Object, "spec", "nodeSelector")
-	if err != nil || len(labels) == 0 {
-		return map[string]string{gpuPresent: "true"}
-	}
-	return labels
-}
-
-// unmet are the labels of a selector that the node does not carry, sorted.
-func unmet(n *view.Node, selector map[string]string) []string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(selector)) {
-		if n.Labels[key] != selector[key] {
-			out = append(out, key+"="+selector[key])
-		}
-	}
-	return out
-}
-
-// ostreeLabel is by which version of Red Hat's CoreOS the GPU Operator chooses what it builds a driver
-// with on OpenShift.
-const ostreeLabel = nfdLabels + "system-os_release.OSTREE_VERSION"
-
-// runsIt says whether the node itself reports what a label of node feature discovery is to say.
-func runsIt(n *view.Node, label string) bool {
-	key, value, _ := strings.Cut(label, "=")
-	switch info := n.Status.NodeInfo; key {
-	case kernelLabel:
-		return labelOf(info.KernelVersion) == value
-	case ostreeLabel:
-		return slices.Contains(strings.Fields(info.OSImage), value)
-	}
-	return false
-}
-
 // unwritten is for the driver whose DaemonSet would take the node, were it labelled for what it runs:
 // node feature discovery has not written that, or not since the node was upgraded. nil where the
 // driver is made for something else.
 func (l *driverLink) unwritten(m parts.Misses, until string) *Mend {
 	n := l.n
-	if m.Affinity || len(m.Taints) > 0 || slices.ContainsFunc(m.Labels, func(label string) bool { return !runsIt(n, label) }) {
+	if m.Affinity || len(m.Taints) > 0 || slices.ContainsFunc(m.Labels, func(label string) bool { return !parts.RunsIt(n, label) }) {
 		return nil
 	}
 	out := l.lookAgain(until)

@@ -14,6 +14,9 @@ const (
 	gkePool   = "cloud.google.com/gke-nodepool"
 )
 
+// googlesInstaller is where the DaemonSets are that install a driver on GKE's nodes.
+const googlesInstaller = "https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master/nvidia-driver-installer/"
+
 // undriven: GKE's own device plugin runs on a node of a pool for which GKE installs no driver, and nobody else does: it
 // waits for one without a word. nil elsewhere, and where an installer is there or GPUs were announced before.
 func (l *pluginLink) undriven() *Finding {
@@ -30,7 +33,7 @@ func (l *pluginLink) undriven() *Finding {
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "have a driver installed on " + n.Name + ": by GKE's installer, or by GKE itself in pool " + n.Labels[gkePool], Risk: diagnosis.LowRisk, Minutes: 10,
 		Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs",
-		Commands: []string{"kubectl apply -f https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master/nvidia-driver-installer/" + image + "/daemonset-preloaded.yaml  # for all pools without one",
+		Commands: []string{"kubectl apply -f " + googlesInstaller + image + "/daemonset-preloaded.yaml  # for all pools without one",
 			"# or by GKE, which makes the pool's nodes again: gcloud container node-pools update " + n.Labels[gkePool] + " --cluster CLUSTER --accelerator type=" + n.Labels[view.LabelGKE] + ",count=COUNT,gpu-driver-version=default",
 			"kubectl get node " + n.Name + " -o jsonpath='{.status.allocatable}'"}}}
 	return f

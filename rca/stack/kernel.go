@@ -2,37 +2,23 @@ package stack
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
 )
-
-// kernelLabel is by which kernel the GPU Operator chooses what it builds a driver with, beside the
-// OS' own version.
-const kernelLabel = nfdLabels + "kernel-version.full"
-
-// unlabelable is what node feature discovery puts _ for in a kernel's name (source/kernel).
-var unlabelable = regexp.MustCompile(`[^-A-Za-z0-9_.]`)
 
 // forAnotherKernel completes a finding of a driver that fails with what node feature discovery says
 // of a kernel that the node does not run, as after an upgrade of the node: the GPU Operator goes by
 // its labels.
 func (l *driverLink) forAnotherKernel(f *Finding) {
 	n := l.n
-	said, runs := n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion
-	if said == "" || runs == "" || said == labelOf(runs) {
+	said, runs := n.Labels[parts.KernelLabel], n.Status.NodeInfo.KernelVersion
+	if said == "" || runs == "" || said == parts.KernelLabelOf(runs) {
 		return
 	}
 	f.Says += fmt.Sprintf("; node feature discovery has labelled it for kernel %s, and it runs %s", said, runs)
-	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+kernelLabel+"="+said+", kernelVersion "+runs, append(n.Labelled(kernelLabel), diagnosis.That("status.nodeInfo.kernelVersion", "", diagnosis.Is, runs))...))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+parts.KernelLabel+"="+said+", kernelVersion "+runs, append(n.Labelled(parts.KernelLabel), diagnosis.That("status.nodeInfo.kernelVersion", "", diagnosis.Is, runs))...))
 	f.Mends = append([]Mend{l.lookAgain(f.Mends[0].Until)}, f.Mends...)
-}
-
-// labelOf is a kernel's name as node feature discovery labels it.
-func labelOf(kernel string) string {
-	return strings.Trim(unlabelable.ReplaceAllString(kernel, "_"), "-_.")
 }
 
 // lookAgain has node feature discovery label the node for what it runs now.
@@ -44,6 +30,6 @@ func (l *driverLink) lookAgain(until string) Mend {
 	} else {
 		m.Commands = []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + " | grep -i nfd  # its worker has to run there"}
 	}
-	m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -L "+kernelLabel, "kubectl get pods -A -o wide -w --field-selector spec.nodeName="+n.Name+"  # the driver's")
+	m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -L "+parts.KernelLabel, "kubectl get pods -A -o wide -w --field-selector spec.nodeName="+n.Name+"  # the driver's")
 	return m
 }

@@ -18,7 +18,7 @@ const (
 	deployPlugin = parts.Deploys + "device-plugin"
 	operands     = parts.Deploys + "operands"
 	workloadKind = "nvidia.com/gpu.workload.config"
-	nfdLabels    = "feature.node.kubernetes.io/"
+	nfdLabels    = parts.Discovered
 	// pausedBy begins the value that the driver's manager and MIG manager give the labels of
 	// operands that they have stopped.
 	pausedBy      = "paused-for-"

@@ -77,6 +77,21 @@ func waitsFor(container string, d time.Duration) func(*corev1.Pod) {
 	})
 }
 
+// noImage has an image not be there.
+func noImage(image string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		imageMissing(p)
+		p.Spec.Containers[0].Image = image
+	}
+}
+
+// runsFor has a pod run since then.
+func runsFor(d time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-d))}}}}
+	}
+}
+
 // user has a pod of a user hold a GPU of the node.
 func (l *lab) user(edits ...func(*corev1.Pod)) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "held"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{view.WholeGPU: *quantity(1)}}}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
@@ -144,10 +159,24 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is loading":                                  {of(age(20 * time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
-		"for as long as it may":                          {of(age(21 * time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
-		"it crashes":                                     {of(crashes("no headers")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
-		"it crashed thrice, and loads":                   {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
+		"it is loading":                {of(age(20 * time.Minute)), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 20 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 1 min"},
+		"for as long as it may":        {of(age(21 * time.Minute)), "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 21 min, where 21 min are normal | RepairDeviceStack mend the driver of n"},
+		"it crashes":                   {of(crashes("no headers")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
+		"it crashed thrice, and loads": {of(all(age(time.Minute), func(p *corev1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 3 })), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr running and not ready | RepairDeviceStack mend the driver of n"},
+		"it crashes, with a pod from before it": {func(l *lab, _ *corev1.Node) {
+			l.pod(parts.Driver, "n", all(age(time.Hour), crashes("no headers")))
+			l.user(runsFor(2 * time.Hour))
+		}, "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers); ml/held has run with the one before, and may hold it | RepairDeviceStack mend the driver of n"},
+		"it crashes, with a pod from after it": {func(l *lab, _ *corev1.Node) {
+			l.pod(parts.Driver, "n", all(age(time.Hour), crashes("no headers")))
+			l.user(runsFor(time.Minute))
+		}, "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr CrashLoopBackOff (9 restarts; last exit 1: no headers) | RepairDeviceStack mend the driver of n"},
+		"its manager crashes, and nobody has a GPU": {of(all(waitsIn(driverManager), func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		})), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at k8s-driver-manager CrashLoopBackOff | RepairDeviceStack see what keeps the driver's modules in use on n: its manager fails, and no pod there has a GPU"},
+		"there is none for the system":                   {of(noImage("nvcr.io/nvidia/driver:580.95.05-debian13")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found; by its platform support NVIDIA publishes no driver image for debian13, in no version | RepairDeviceStack have a driver of the machine's own on n, and the GPU Operator install none there"},
+		"there is none of that version":                  {of(noImage("nvcr.io/nvidia/driver:580.95.05-ubuntu24.04")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
+		"there is none in a registry of one's own":       {of(noImage("registry.example/nvidia/driver:580.95.05-debian13")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
 		"its image is not there":                         {of(imageMissing), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
 		"it waits for the network's, which nobody loads": {func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", waitsFor(networkDriver, time.Hour)) }, "4 failed DriverNotReady proven: has no driver: its driver's pod waits for NVIDIA's network driver (MOFED) for 1 h, and the Network Operator has no pod there that loads it | RepairDeviceStack have NVIDIA's network driver (MOFED) loaded on n, or do without GPUDirect RDMA"},
 		"it waits for the network's, which a pod loads": {func(l *lab, _ *corev1.Node) {

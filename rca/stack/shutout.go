@@ -43,7 +43,7 @@ func shutOut(s *Stack, n *view.Node, d *parts.Set) *Finding {
 func byLabels(d *parts.Set, n *view.Node) bool {
 	m := d.Misses(n)
 	m.Taints = nil
-	return discovered(d, n, m)
+	return d.Discovered(n, m)
 }
 
 // shut tells of it; nil where Kubernetes has set the taint, or who made the cluster for its control plane.

@@ -131,12 +131,12 @@ func TestStates(t *testing.T) {
 			l.Pods[0].Labels = map[string]string{"nvidia.com/precompiled": "false"}
 		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", `{"driver":{"version":"VERSION"}}`},
 		"built for the kernel before": {func(l *lab, n *corev1.Node) {
-			n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64", "5.14.0-2.x86_64"
+			n.Labels[parts.KernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64", "5.14.0-2.x86_64"
 			l.pod(parts.Driver, "n", pulls)
 			l.pod(parts.Discovery, "n", nil)
 		}, Driver, Failed, diagnosis.DriverNotReady, "labelled it for kernel 5.14.0-1.x86_64, and it runs 5.14.0-2.x86_64", "delete pod nfd-worker-n"},
 		"of a name that labels cannot have": {func(l *lab, n *corev1.Node) {
-			n.Labels[kernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64_rt", "5.14.0-1.x86_64+rt"
+			n.Labels[parts.KernelLabel], n.Status.NodeInfo.KernelVersion = "5.14.0-1.x86_64_rt", "5.14.0-1.x86_64+rt"
 			l.pod(parts.Driver, "n", pulls)
 		}, Driver, Failed, diagnosis.DriverNotReady, "ImagePullBackOff", "name a driver image"},
 		"plugin waits for room": {func(l *lab, _ *corev1.Node) {

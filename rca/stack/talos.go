@@ -2,7 +2,6 @@ package stack
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -13,7 +12,9 @@ import (
 // onTalos says whether a node runs Talos Linux. Its system is read-only, and has no packages to build a
 // module with: NVIDIA's driver is an extension of the machine's image, and the GPU Operator's driver
 // container has nothing to work with (Talos' guide to NVIDIA GPUs).
-func onTalos(n *view.Node) bool { return strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") }
+func onTalos(n *view.Node) bool { return isTalos(n.Status.NodeInfo.OSImage) }
+
+func isTalos(osImage string) bool { return strings.HasPrefix(osImage, "Talos") }
 
 // extensions are the commands that show what is built into such a machine's image.
 func extensions(n *view.Node) []string {
@@ -31,19 +32,12 @@ func (l *driverLink) ofImage(f *Finding) {
 			"have its modules loaded: nvidia, nvidia_uvm, nvidia_drm and nvidia_modeset in machine.kernel.modules",
 			"keep the GPU Operator's driver off; its toolkit too, where the extension brings NVIDIA's runtime along (up to Talos v1.13)"},
 		Commands: extensions(n)}
-	if l.others() {
+	if l.others(isTalos) {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl label node %s %s=false --overwrite", n.Name, DeployDriver))
 	} else {
 		m.Commands = append(m.Commands, l.set(`"enabled":false`))
 	}
 	f.Mends = []Mend{m}
-}
-
-// others says whether the GPU Operator's driver is for machines of another kind, too.
-func (l *driverLink) others() bool {
-	return slices.ContainsFunc(l.s.w.SortedNodes(), func(n *view.Node) bool {
-		return !onTalos(n) && slices.ContainsFunc(l.s.kit.Sets(parts.Driver), func(d *parts.Set) bool { return d.Misses(n).None() })
-	})
 }
 
 // unvalidated: a part of the GPU Operator waits in driver-validation on a machine that has its driver in its image: it

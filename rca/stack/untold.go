@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -19,7 +17,7 @@ import (
 // person knows. nil where something has looked, or the machine's type is told, and where what
 // would tell was not read.
 func (s *Stack) Untold(n *view.Node) *Finding {
-	if s.notSeen() != "" || !unlooked(n) || machineTold(n) {
+	if s.notSeen() != "" || !unlooked(n) || parts.MachineTold(n) {
 		return nil
 	}
 	if l := s.part(n, parts.Discovery); l.pod != nil || s.w.HasGPUs() {
@@ -39,7 +37,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	if f := shutOut(s, n, d); f != nil {
 		return f
 	}
-	if len(m.Taints) > 0 || !discovered(d, n, m) {
+	if len(m.Taints) > 0 || !d.Discovered(n, m) {
 		return nil
 	}
 	why := "which is not installed"
@@ -52,7 +50,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
-		Commands: lookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
+		Commands: parts.LookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
 	return f
 }
 
@@ -118,7 +116,7 @@ func notLooked() diagnosis.Claim {
 
 // Looked says whether something has looked for a GPU on the node's machine, or the machine's type tells: only then is a node
 // without a sign of one a node without one.
-func Looked(n *view.Node) bool { return n.Geometry != nil || !unlooked(n) || machineTold(n) }
+func Looked(n *view.Node) bool { return n.Geometry != nil || !unlooked(n) || parts.MachineTold(n) }
 
 // Unlooked says whether there is a node of which nothing says whether its machine has a GPU.
 func (s *Stack) Unlooked() bool {
@@ -168,71 +166,12 @@ func (l *pluginLink) blind() *Finding {
 	return f
 }
 
-// lookFor are the commands by which a node's GPU is found.
-func lookFor(n *view.Node, d *parts.Set) []string {
-	out := []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:"}
-	if d.OfOperator() {
-		return append(out, "helm upgrade gpu-operator nvidia/gpu-operator -n "+d.Namespace+" --reuse-values --set nfd.enabled=true")
-	}
-	out = append(out, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set gfd.enabled=true  # brings node feature discovery", d.Namespace))
-	if d.Accepts(n, gpuPresent, "true") {
-		out = append(out, "kubectl label node "+n.Name+" "+gpuPresent+"=true  # by hand, in its place")
-	}
-	return out
-}
-
 // unlooked says that node feature discovery has written nothing on the node.
-func unlooked(n *view.Node) bool { return len(discoveredBut(n, nil)) == 0 }
+func unlooked(n *view.Node) bool { return len(parts.DiscoveredBut(n, nil)) == 0 }
 
 // byHand says that the only label of node feature discovery is that of a GPU, where discovery is
 // kept off the node: where it looks it writes of the processor and the system, too.
 func (s *Stack) byHand(n *view.Node) bool {
 	sets := s.kit.Sets(parts.Discovery)
-	return len(sets) > 0 && s.kit.Pod(n, parts.Discovery) == nil && !sets[0].Misses(n).None() && len(discoveredBut(n, view.GPULabels)) == 0
-}
-
-// discoveredBut are the labels of node feature discovery on the node but for some.
-func discoveredBut(n *view.Node, but []string) []string {
-	var out []string
-	for key := range n.Labels {
-		if strings.HasPrefix(key, nfdLabels) && !slices.Contains(but, key) {
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
-// machineTold says whether a cloud names the machine's type: of those with GPUs it is known.
-// Distributions that write their own name there tell nothing. Or somebody has said how it is
-// with GPUs there.
-func machineTold(n *view.Node) bool {
-	if n.Labels[gpuPresent] != "" || n.Labels[view.LabelGPUCount] != "" {
-		return true
-	}
-	kind := n.Labels[corev1.LabelInstanceTypeStable]
-	return kind != "" && kind != "k3s" && kind != "rke2"
-}
-
-// discovered says whether all that keeps a DaemonSet from the node are labels that node
-// feature discovery, or what goes by it, writes.
-func discovered(d *parts.Set, n *view.Node, m parts.Misses) bool {
-	if m.None() {
-		return false
-	}
-	written := func(key string) bool {
-		return strings.HasPrefix(key, nfdLabels) || strings.HasPrefix(key, "nvidia.com/")
-	}
-	for _, label := range m.Labels {
-		key, _, _ := strings.Cut(label, "=")
-		if _, has := n.Labels[key]; has || !written(key) {
-			return false
-		}
-	}
-	if !m.Affinity {
-		return true
-	}
-	a := view.RequiredAffinity(&corev1.Pod{Spec: d.Spec.Template.Spec})
-	return a != nil && slices.ContainsFunc(a.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
-		return len(t.MatchExpressions) > 0 && !slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return !written(e.Key) })
-	})
+	return len(sets) > 0 && s.kit.Pod(n, parts.Discovery) == nil && !sets[0].Misses(n).None() && len(parts.DiscoveredBut(n, view.GPULabels)) == 0
 }

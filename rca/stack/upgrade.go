@@ -47,7 +47,7 @@ func (l *driverLink) upgrading() *Finding {
 		fact += " since " + diagnosis.Clock(since)
 	}
 	until := "the driver's upgrade of " + n.Name + " is done"
-	holders := users(n)
+	holders := parts.Users(n)
 	retry := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the driver's upgrade of " + n.Name + " tried again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 20,
 		Steps:    []string{"see why it failed: the driver's pod, and the Events of the node", "have the upgrade controller begin again; it uncordons the node when it is done"},
 		Commands: []string{"kubectl get events -A --field-selector reason=GPUDriverUpgrade,involvedObject.name=" + n.Name, "kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name, "kubectl label node " + n.Name + " " + UpgradeState + "=upgrade-required --overwrite"}}

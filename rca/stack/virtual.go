@@ -47,7 +47,7 @@ func (s *Stack) sandboxed(n *view.Node) *Finding {
 	}
 	f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, says, ref, fact+kind, claims...)
 	m := relabel(n, workloadKind, "container", "it is given to containers")
-	if held := holding(n, forMachines); len(held) > 0 {
+	if held := parts.Holding(n, forMachines); len(held) > 0 {
 		m.Risk = diagnosis.HighRisk
 		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + holdText(len(held)) + " GPUs of the node for virtual machines, which are taken away"}, m.Steps...)
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there for virtual machines by "+view.PodList(held), heldBy(n, held)...))
@@ -106,7 +106,7 @@ func (s *Stack) toMachines(n *view.Node, resource corev1.ResourceName) Mend {
 	if s.workload == "" {
 		m.Commands = append([]string{fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"sandboxWorkloads":{"enabled":true}}}'`, s.policy)}, m.Commands...)
 	}
-	if held := users(n); len(held) > 0 {
+	if held := parts.Users(n); len(held) > 0 {
 		m.Risk, m.Stops = diagnosis.HighRisk, held
 		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + holdText(len(held)) + " GPUs of the node, which are taken away"}, m.Steps...)
 	}

@@ -8,3 +8,9 @@ import corev1 "k8s.io/api/core/v1"
 func Reserves(p *corev1.Pod) bool {
 	return p.Namespace == "kai-resource-reservation" || p.Namespace == "runai-reservation"
 }
+
+// SharesGPU says whether a pod asks for a share of a GPU, as KAI and Run:ai have it: by an annotation, and no resource
+// (KAI-Scheduler docs/gpu-sharing).
+func SharesGPU(p *corev1.Pod) bool {
+	return p.Annotations["gpu-fraction"] != "" || p.Annotations["gpu-memory"] != ""
+}

@@ -1,0 +1,32 @@
+package parts
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Users are the pods on the node that ask for GPUs and are no part of it, which keep the
+// driver's modules in use.
+func Users(n *view.Node) []*corev1.Pod { return Holding(n, view.IsGPU) }
+
+// Holding are the pods on the node that ask for such a resource and stay.
+func Holding(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
+	return slices.DeleteFunc(Asking(n, is), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+// Asking are the pods on the node that ask for such a resource.
+func Asking(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range n.Pods {
+		for name := range n.Requests[p] {
+			if is(name) {
+				out = append(out, p)
+				break
+			}
+		}
+	}
+	return out
+}
