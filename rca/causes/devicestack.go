@@ -37,7 +37,7 @@ func brokenLink(id diagnosis.CauseID) Rule {
 			return nil
 		}
 		f := c.Broken(n)
-		if f == nil || f.Cause != id {
+		if f == nil || f.Cause != id || f.Unready {
 			return nil
 		}
 		certainty := f.Certainty
@@ -46,6 +46,29 @@ func brokenLink(id diagnosis.CauseID) Rule {
 		}
 		return &finding{certainty, f.Says, f.Evidence}
 	}}
+}
+
+// offersNoneUnready: the part of the stack that is missing waits to be started by a kubelet that is not Ready: what the GPUs
+// lack beside that shows only once it is.
+var offersNoneUnready = Rule{ID: diagnosis.NodeNotReady, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
+	if !b.gpu && stack.Maker(b.scarce) == "" {
+		return nil
+	}
+	f, why := c.Broken(n), unready(n)
+	if f == nil || !f.Unready || why == nil {
+		return nil
+	}
+	return &finding{diagnosis.Proven, "", []diagnosis.Evidence{*why}}
+}}
+
+// unready is the evidence that a node's kubelet does not call it Ready; nil where it does, or nothing says so.
+func unready(n *view.Node) *diagnosis.Evidence {
+	for _, k := range n.Status.Conditions {
+		if k.Type == corev1.NodeReady && k.Status != corev1.ConditionTrue {
+			return new(diagnosis.Fact(n.Ref(), "Ready is "+string(k.Status), diagnosis.That("status.conditions[type=Ready].status", "", diagnosis.Is, string(k.Status))))
+		}
+	}
+	return nil
 }
 
 // Those of a cluster in which nothing says of any node whether it has a GPU, though a device plugin

@@ -49,6 +49,7 @@ func Rules() []Rule {
 		ofLayout(diagnosis.MIGConfigFailed, layouts.ConfigFailed),
 		sharedResourceRenamed,
 		ofLayout(diagnosis.MIGLayoutDrift, layouts.LostAtBoot),
+		offersNoneUnready,
 		gpuStackMissing,
 		gpuStackNotOnNode,
 		driverNotReady,

@@ -232,12 +232,12 @@ func (c *Finder) onNodes(nodes []diagnosis.NodeBlockers, own [][]edit.Change) []
 		n := c.Node(v.Name)
 		var policy, shortages []diagnosis.CauseID
 		for _, b := range v.Blockers {
-			id := b.Cause
+			id, short := b.Cause, b.Plugin == "NodeResourcesFit" && b.Cause != diagnosis.NodeNotReady // which offers nothing until it is
 			switch {
 			case c.IsOwn(id): // cleared by what is done for the pod
-			case b.Plugin == "NodeResourcesFit" && !slices.Contains(shortages, id):
+			case short && !slices.Contains(shortages, id):
 				shortages = append(shortages, id)
-			case b.Plugin != "NodeResourcesFit" && !slices.Contains(policy, id):
+			case !short && !slices.Contains(policy, id):
 				policy = append(policy, id)
 			}
 		}

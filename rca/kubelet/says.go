@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -47,7 +48,7 @@ func (c *Case) itSaid() string {
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
 	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", PluginSays: "device plugin gave none", Behindhand: "kubelet counts otherwise",
-		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it"}[b]
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it", NotPermitted: "plugin may not read MIG GPUs"}[b]
 }
 
 // behindSays is what stands behind the refusal, as far as that can be told.
@@ -58,6 +59,8 @@ func (c *Case) behindSays(t *Turned) string {
 		says = "NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs"
 	case NVMLLost:
 		says = "the device plugin itself cannot start NVML (nvml.Init), and answers for none of the node's GPUs: no GPU is named, and its pod goes on as if nothing were"
+	case NotPermitted:
+		says = "the device plugin may not read GPUs that are in MIG mode (NVML: " + parts.NotPermitted + "): its container lacks the right to, and no GPU is lost by that"
 	case GPUsSick:
 		says = "the device plugin calls the devices unhealthy"
 		switch {
@@ -73,7 +76,7 @@ func (c *Case) behindSays(t *Turned) string {
 		if strings.Contains(c.Refusal.Message, "error reading from server") { // gRPC's word for a connection that broke off
 			says = "the device plugin broke off while it answered the kubelet"
 		}
-		if at := RejectedAt(c.refused()); soon(t.ready, at) {
+		if at := RejectedAt(c.Cluster, c.refused()); soon(t.ready, at) {
 			says += fmt.Sprintf(": the node had been Ready for %s", view.Age(at.Sub(t.ready)))
 		}
 	case PluginSays:
@@ -214,7 +217,7 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	for _, p := range t.Before {
 		note(view.PodRef(p), "asked for the same devices there, and was leaving", diagnosis.That("spec.nodeName", "", diagnosis.Is, t.On))
 	}
-	if at := RejectedAt(c.refused()); !at.IsZero() {
+	if at := RejectedAt(c.Cluster, c.refused()); !at.IsZero() {
 		note(c.Ref(), "refused at "+clock(at), append(t.stormClaims(), diagnosis.That("status.phase", "", diagnosis.Is, "Failed"))...)
 	}
 	return out

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/rca/whatif"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -38,6 +40,7 @@ const (
 	Trial                         // the GPU Operator tries its device plugin on a node whose GPUs are held
 	PluginSays                    // the device plugin answered with an error of its own
 	NotByHAMi                     // HAMi's device plugin gives only what HAMi's scheduler has placed, and another has placed it
+	NotPermitted                  // the device plugin's container may not read GPUs in MIG mode
 )
 
 // Turned is a kubelet's refusal of the case's pod.
@@ -86,7 +89,7 @@ func (c *Case) readTurned() *Turned {
 		}
 		t.Here = pods
 		for _, p := range pods {
-			if at := RejectedAt(p); at.After(t.Last) {
+			if at := RejectedAt(c.Cluster, p); at.After(t.Last) {
 				t.Last = at
 			}
 		}
@@ -106,6 +109,7 @@ var toldByText = []struct {
 	part string
 	is   Behind
 }{
+	{parts.NotPermitted, NotPermitted},
 	{"calling nvml.Init", NVMLLost},
 	{"GetPreferredAllocation rpc failed", GPULost},
 	{"GPU is lost", GPULost},
@@ -160,7 +164,7 @@ func (c *Case) behind(t *Turned) Behind {
 	if t.Init != "" {
 		return InitAsksToo
 	}
-	if at := RejectedAt(c.refused()); soon(t.ready, at) {
+	if at := RejectedAt(c.Cluster, c.refused()); soon(t.ready, at) {
 		return PluginAway
 	}
 	return Behindhand
@@ -235,14 +239,6 @@ func (c *Case) refused() *corev1.Pod {
 	return c.Pod
 }
 
-// RejectedAt is when the kubelet refused a pod: it does so at once.
-func RejectedAt(p *corev1.Pod) time.Time {
-	if p.Status.StartTime != nil {
-		return p.Status.StartTime.Time
-	}
-	return p.CreationTimestamp.Time
-}
-
 // placedByHand says that the node's name is written in the workload's template, or, as far
 // as that can be seen, that who made the pod wrote it: the scheduler binds pods without
 // a trace among who wrote which fields.
@@ -274,9 +270,9 @@ func (c *Case) placedByOthers(t *Turned) []*corev1.Pod {
 		}
 	}
 	var others []*corev1.Pod
-	at, counted := RejectedAt(c.refused()), out && !strings.Contains(name, "/")
+	at, counted := RejectedAt(c.Cluster, c.refused()), out && !strings.Contains(name, "/")
 	for _, p := range c.Cluster.State.Pods {
-		if counted && at.Sub(RejectedAt(p)) > knownBy {
+		if counted && at.Sub(RejectedAt(c.Cluster, p)) > knownBy {
 			continue // what a node has of CPU or memory every scheduler counts by all of its pods
 		}
 		if p.Spec.NodeName == t.On && !view.Ended(p) && same(p) && cmp.Or(p.Spec.SchedulerName, corev1.DefaultSchedulerName) != c.Scheduler {
@@ -307,7 +303,7 @@ func (c *Case) initAsksToo() string {
 // ended when the pod was refused.
 func (c *Case) before(t *Turned) []*corev1.Pod {
 	var out []*corev1.Pod
-	at := RejectedAt(c.refused())
+	at := RejectedAt(c.Cluster, c.refused())
 	for _, p := range c.Cluster.State.Pods {
 		if p.Spec.NodeName != t.On || p.Name == c.Pod.Name && p.Namespace == c.Pod.Namespace || !c.asksSame(p) {
 			continue
@@ -327,7 +323,7 @@ func (c *Case) before(t *Turned) []*corev1.Pod {
 func (c *Case) devices() []view.Ask {
 	out := slices.Clone(c.Asks)
 	for _, name := range view.SortedNames(c.Wants) {
-		if q := c.Wants[name]; !view.IsGPU(name) && incident.OfDevices(string(name)) && q.Sign() > 0 {
+		if q := c.Wants[name]; !view.IsGPU(name) && incident.OfDevices(string(name)) && !slices.Contains(whatif.OfHAMi, name) && q.Sign() > 0 {
 			out = append(out, view.Ask{Resource: name, Count: q.Value()})
 		}
 	}
@@ -381,7 +377,7 @@ func (c *Case) fine(t *Turned) bool {
 		return back || t.Well || sound
 	case GPULost, NVMLLost:
 		return back || sound
-	case Unaligned, OverheadLeftOut:
+	case Unaligned, OverheadLeftOut, NotPermitted:
 		return false
 	case NotReleased:
 		return !slices.ContainsFunc(t.Before, func(p *corev1.Pod) bool { return !view.Ended(p) })

@@ -63,6 +63,9 @@ func Reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
 		Commands: []string{"kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# reboot the machine, then:", "kubectl uncordon " + n.Name}}
 }
 
+// readyAgain is how long a machine takes to start, at most, and to be Ready.
+const readyAgain = 15 * time.Minute
+
 // WaitForReady is all that can be done here about a node that takes no pods for now; what
 // would open it may have to be let on it first.
 func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
@@ -72,6 +75,13 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	}
 	title := "wait until " + n.Name + " is Ready"
 	if s := terms.ShutFor(c.Subject(), n); s != nil {
+		if !s.Unready.IsZero() && c.Cluster.State.Now.Sub(s.Unready) > readyAgain {
+			title = "see why " + n.Name + " is not Ready, for " + view.Age(c.Cluster.State.Now.Sub(s.Unready))
+		}
+		if s.Networkless {
+			commands = append(commands, "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # its network's (cilium, canal, calico): whether it runs, and what it says",
+				"# on the machine: /etc/cni/net.d, and whether its container runtime looks there; where NVIDIA's toolkit has written the runtime's configuration anew (RKE2, k3s: config.toml.tmpl), take that away and start the runtime again")
+		}
 		if s.Until != until {
 			until, title = s.Until, "wait until "+n.Name+" "+s.Until
 		}
@@ -88,7 +98,17 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 			commands = append(commands, fmt.Sprintf("kubectl -n %s edit daemonset %s  # tolerate %s", s.By.Namespace, s.By.Name, s.Misses()))
 		}
 	}
-	return edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " " + until, Title: title,
-		Node:     func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) },
-		Commands: commands}
+	open := func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) }
+	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " " + until, Title: title, Node: open, Commands: commands}
+	if f := c.Broken(n); f == nil || !f.Unready {
+		return ch
+	}
+	offers, unknown := announced(c, n, false) // it offers no GPU while its kubelet is not there for it
+	if unknown != "" {
+		ch.Node, ch.Until, ch.Untestable = nil, "", unknown
+		return ch
+	}
+	ch.Until += " and its device plugin has announced its GPUs"
+	ch.Node = func(o *corev1.Node) { open(o); offers(o) }
+	return ch
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/mend"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -79,6 +80,9 @@ func Again(c *edit.Workload) []edit.Change {
 		q.Minutes = 2 // first what stops nobody
 		mendFirst(q)
 		return append(out, mend.Reboot(t.Node, id))
+	case kubelet.NotPermitted:
+		mendFirst(permit(c, t))
+		return out
 	case kubelet.GPUsSick:
 		if t.Back || t.Well {
 			return out // what would be mended has been
@@ -152,6 +156,17 @@ func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	if owner := metav1.GetControllerOfNoCopy(c.Pod); owner != nil {
 		ch.Title += fmt.Sprintf("; %s/%s makes another pod meanwhile", strings.ToLower(owner.Kind), owner.Name)
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pods -w  # one that is given it runs", c.Pod.Namespace))
+	}
+	return ch
+}
+
+// permit is for a device plugin whose container may not read GPUs in MIG mode: they are sound.
+func permit(c *edit.Workload, t *kubelet.Turned) edit.Change {
+	ch := edit.Change{Kind: diagnosis.RepairDeviceStack, Cause: diagnosis.KubeletAdmissionRefused, Manual: true, Minutes: 5, Risk: diagnosis.LowRisk, Title: "let the device plugin on " + t.On + " read GPUs that are in MIG mode: its container lacks the right to",
+		Untestable: "what NVML lets the device plugin do no copy can show", Until: "the device plugin of " + t.On + " has started again, with the right to"}
+	ch.Commands = []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + t.On + "  # the device plugin is one of them: its DaemonSet is to have it privileged, with NVIDIA_MIG_MONITOR_DEVICES=all"}
+	if p := t.Node.PluginPod(); p != nil {
+		ch.Commands = parts.Permit(p, parts.Of(c.Cluster).SetOf(p))
 	}
 	return ch
 }

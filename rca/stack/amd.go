@@ -19,9 +19,10 @@ var amd = &maker{
 		"feature.node.kubernetes.io/amd-gpu", "feature.node.kubernetes.io/amd-vgpu", "feature.node.kubernetes.io/pci-1002.present",
 		"feature.node.kubernetes.io/pci-0300_1002.present", "feature.node.kubernetes.io/pci-0380_1002.present", "feature.node.kubernetes.io/pci-1200_1002.present",
 	},
-	written: []string{"amd.com/gpu.", "beta.amd.com/gpu."},
-	parted:  "amd.com/compute-memory-partition",
-	behind:  "the driver (amdgpu) serves no card", image: "rocm/k8s-device-plugin", driver: "amdgpu", shows: "ls /sys/module/amdgpu /dev/kfd /dev/dri",
+	written:  []string{"amd.com/gpu.", "beta.amd.com/gpu."},
+	machines: regexp.MustCompile(`^g4ad\.|^Standard_NV\d+as_v4|^Standard_.*(_V710_|_MI\d+)|\.GPU\.MI\d+`), // EC2's, Azure's, Oracle's
+	parted:   "amd.com/compute-memory-partition",
+	behind:   "the driver (amdgpu) serves no card", image: "rocm/k8s-device-plugin", driver: "amdgpu", shows: "ls /sys/module/amdgpu /dev/kfd /dev/dri",
 	steps: []string{"see that the machine's driver shows the card: /dev/kfd is there", "install AMD's device plugin, or its GPU operator with a DeviceConfig that selects the node"},
 	install: func(node string) []string {
 		return []string{"kubectl create -f https://raw.githubusercontent.com/ROCm/k8s-device-plugin/master/k8s-ds-amdgpu-dp.yaml", "kubectl get deviceconfigs -A -o yaml  # of AMD's GPU operator: spec.selector has to be a label of " + node}

@@ -46,6 +46,7 @@ type Finding struct {
 	Says      string // completes "N nodes: …"
 	Evidence  []diagnosis.Evidence
 	Mends     []Mend // best first
+	Unready   bool   // its pod waits to be started by a kubelet that is not Ready
 }
 
 // Mend is one thing that mends a link.

@@ -21,7 +21,7 @@ const googlesInstaller = "https://raw.githubusercontent.com/GoogleCloudPlatform/
 // waits for one without a word. nil elsewhere, and where an installer is there or GPUs were announced before.
 func (l *pluginLink) undriven() *Finding {
 	s, n := l.s, l.n
-	if n.Labels[view.LabelGKE] == "" || n.Labels[gkeDriver] != "" || firstContainer(l.pod) != view.GKEPluginName || len(s.kit.Sets(parts.Driver)) > 0 || s.kit.Pod(n, parts.Driver) != nil || len(n.Facts().Stocks()) > 0 || s.notSeen() != "" {
+	if n.Labels[view.LabelGKE] == "" || n.Labels[gkeDriver] != "" || parts.PluginContainer(l.pod) != view.GKEPluginName || len(s.kit.Sets(parts.Driver)) > 0 || s.kit.Pod(n, parts.Driver) != nil || len(n.Facts().Stocks()) > 0 || s.notSeen() != "" {
 		return nil
 	}
 	f := s.finding(Driver, Missing, diagnosis.DriverNotReady, "has no driver: GKE installs none in its pool (no label "+gkeDriver+"), and no driver installer is there", n.Ref(), "no label "+gkeDriver, diagnosis.That(diagnosis.Labels, gkeDriver, diagnosis.Absent, ""), diagnosis.That("metadata.name", "", diagnosis.ContainsNot, "nvidia-driver-installer").Of("DaemonSet/*"))

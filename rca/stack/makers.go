@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,7 +29,8 @@ type maker struct {
 	// labels say that a node has one, by "key=value" or by the value "true"; keys that begin as
 	// written are its labeller's, of the properties of the card.
 	labels, written []string
-	signed          bool // names of its form are others' too: a node has to say that it has one
+	machines        *regexp.Regexp // types of machines that have one; nil where no name tells
+	signed          bool           // names of its form are others' too: a node has to say that it has one
 	// unsigned is why a node that does not say that it has one may still be the one that is asked for.
 	unsigned func(*Stack, *view.Node, corev1.ResourceName) *Finding
 	parted   string   // the label that says in which parts its GPUs are; whole ones begin with spx
@@ -41,7 +43,7 @@ type maker struct {
 }
 
 // makers are those whose device plugins are known.
-var makers = []*maker{amd, intel, virtual}
+var makers = []*maker{amd, intel, virtual, gpushare}
 
 // Maker is whose GPUs a resource is, where it is another maker's than NVIDIA; empty for any
 // other resource.
@@ -68,6 +70,9 @@ func (m *maker) sign(n *view.Node) string {
 		if n.Labels[key] == cmp.Or(value, "true") {
 			return key
 		}
+	}
+	if key := corev1.LabelInstanceTypeStable; m.machines != nil && m.machines.MatchString(n.Labels[key]) {
+		return key
 	}
 	var written []string
 	for key := range n.Labels {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -46,7 +47,7 @@ func TestWhichContainerIsLookedAt(t *testing.T) {
 		for _, name := range names {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: name})
 		}
-		if got := firstContainer(p); got != want {
+		if got := parts.PluginContainer(p); got != want {
 			t.Errorf("%s of %s", got, fmt.Sprint(names))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -213,13 +212,16 @@ func (l *pluginLink) registration() *Finding {
 func (l *pluginLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the device plugin of " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 10,
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, firstContainer(pod))), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, parts.PluginContainer(pod))), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
 	switch value := n.Labels[pluginConfigLabel]; {
 	case strings.HasPrefix(l.Where, "config-manager") && value != "":
 		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", pluginConfigLabel, value, n.Name)
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+pluginConfigLabel+"-  # the default; or the name of an entry of its ConfigMap")
 	case strings.Contains(l.Words, "Image"):
 		m.Title = "let " + n.Name + " pull the device plugin's image"
+	case strings.Contains(l.Words, parts.NotPermitted):
+		m.Title = "let the device plugin read the GPUs of " + n.Name + " that are in MIG mode: they are not broken, its container lacks the right to"
+		m.Commands = append(m.Commands, parts.Permit(pod, l.s.kit.SetOf(pod))...)
 	}
 	if l.Loops && l.s.mayLackInstances(n) {
 		m.Steps = []string{"see what it says: by strategy single it ends where MIG is on and no instance is made, as where MIG was switched on before the GPU Operator came", "let MIG manager onto the node then, which lays the GPUs out"}
@@ -236,16 +238,4 @@ func (l *pluginLink) mend() Mend {
 // MIG, and MIG manager, which goes by that, is not let on it.
 func (s *Stack) mayLackInstances(n *view.Node) bool {
 	return s.strategy == "single" && n.Labels[parts.Deploys+"mig-manager"] == "" && n.Labels["nvidia.com/mig.capable"] == "" && s.part(n, parts.Features).Loops
-}
-
-func firstContainer(p *corev1.Pod) string {
-	for _, c := range p.Spec.Containers {
-		if parts.IsPlugin(c) {
-			return c.Name
-		}
-	}
-	if len(p.Spec.Containers) > 0 {
-		return p.Spec.Containers[0].Name
-	}
-	return view.PluginName
 }

@@ -75,15 +75,12 @@ func (c *pluginConfig) daemonFails(daemon *corev1.Pod) *Finding {
 // GPU Operator bring it, a DaemonSet made by hand does not, and there the plugin does not even
 // start (it wants --mps-root; k8s-device-plugin cmd/nvidia-device-plugin).
 func (c *pluginConfig) withoutMPS() *Finding {
-	pod, space, name := c.pod, c.from.Namespace, c.from.Name
+	pod := c.pod
 	f := c.s.finding(Plugin, Missing, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin is to share them by MPS, and no MPS daemon is installed: it is "+c.Text(), c.ref(), "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:"))
 	f.Certainty = diagnosis.Likely // that it stops for this, only its log says
 	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), c.Text()+"; no DaemonSet is the MPS daemon", append(c.Claims, diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, view.MPSName).Of("DaemonSet/*"))...))
-	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install the MPS daemon beside the device plugin, or have ConfigMap " + space + "/" + name + " share GPUs by timeSlicing", Risk: diagnosis.MediumRisk, Minutes: 10,
-		Steps: []string{"have the device plugin come by its chart, which brings the daemon and GPU feature discovery; or write timeSlicing for mps in the ConfigMap: no limit of memory is kept then"},
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50  # says what it wants of MPS", pod.Namespace, pod.Name),
-			fmt.Sprintf("kubectl -n %s edit configmap %s  # timeSlicing for mps; then delete the pod %s", space, name, pod.Name),
-			fmt.Sprintf("helm upgrade -i nvdp nvdp/nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin -n %s --set config.name=%s --set gfd.enabled=true  # in its place: delete the DaemonSet made by hand first", pod.Namespace, name)},
+	title, step, commands := parts.BringMPS(c.n, pod, c.made, c.from)
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: title, Risk: diagnosis.MediumRisk, Minutes: 10, Steps: []string{step}, Commands: commands,
 		Unproven: "nobody knows how the GPUs of " + c.n.Name + " are shared before they are announced"}}
 	return f
 }

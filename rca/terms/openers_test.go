@@ -72,13 +72,14 @@ func TestWhoGivesANodeItsNetwork(t *testing.T) {
 
 // A kubelet that has no container runtime says so, and what it says of its node is told; another's words are its own.
 func TestANodeWhoseRuntimeIsDown(t *testing.T) {
-	for message, want := range map[string]string{"[container runtime is down, PLEG is not healthy]": "not ready: its container runtime is down", "PLEG is not healthy": "not ready"} {
+	for message, want := range map[string]string{"[container runtime is down, PLEG is not healthy]": "not ready: its container runtime is down", "PLEG is not healthy": "not ready",
+		"container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized": "not ready: its network plugin is not"} {
 		w := rcatest.NewWorld()
 		w.AddNode(sim.Node{Name: "n", Taints: []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}})
 		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Message: message}}
 		s, _ := subject(t, w)
 		f := NotReady(s, s.Cluster.Nodes["n"])
-		if f.Says != want || (len(f.Evidence) == 2) != (want != "not ready") {
+		if f.Says != want || len(f.Evidence) != 2 || f.Evidence[1].Fact != "is not Ready: "+message {
 			t.Errorf("%s: %+v", message, f)
 		}
 	}

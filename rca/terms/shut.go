@@ -3,6 +3,7 @@ package terms
 import (
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +20,8 @@ func NotReady(c view.Subject, n *view.Node) *view.Finding {
 		return nil
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "taint "+s.taint.ToString(), untolerated(c, n, s.taint)...)}
-	if s.Down {
-		evidence = append(evidence, diagnosis.Fact(n.Ref(), "Ready is False: "+view.Cut(readyWords(n), 160), diagnosis.That("status.conditions[type=Ready].message", "", diagnosis.Is, readyWords(n))))
+	if words := readyWords(n); words != "" {
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), "is not Ready: "+view.Quotable(words, 240), diagnosis.That("status.conditions[type=Ready].message", "", diagnosis.Is, words)))
 	}
 	if s.By != nil {
 		misses := diagnosis.That("spec.template.spec.tolerations", "", diagnosis.ToleratesNot, s.misses.ToString())
@@ -36,6 +37,10 @@ type Shut struct {
 	taint corev1.Taint
 	// Down: its kubelet says that its container runtime is, which nobody mends from outside.
 	Down bool
+	// Networkless: it says that its network plugin is not ready.
+	Networkless bool
+	// Unready is since when it is not Ready; zero where it does not say.
+	Unready time.Time
 	// network: the node is not ready for want of one.
 	network bool
 	// By is the DaemonSet whose pod would open the node, and is kept from it; nil: nothing is
@@ -113,6 +118,16 @@ func readyWords(n *view.Node) string {
 	return ""
 }
 
+// unreadySince is since when a node is not Ready; zero where it is, or does not say.
+func unreadySince(n *view.Node) time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
 // networkers are the pods on a node that give it its network.
 func networkers(n *view.Node) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *corev1.Pod) bool {
@@ -148,8 +163,12 @@ func ShutFor(c view.Subject, n *view.Node) *Shut {
 			found = &Shut{says: state[0], Until: state[1], taint: t}
 		case !known && !slices.Contains(startupTaints, t.Key):
 			found = &Shut{says: "not ready", Until: "is Ready again", taint: t}
-			if t.Key == corev1.TaintNodeNotReady && strings.Contains(readyWords(n), runtimeDown) {
+			found.Unready = unreadySince(n)
+			switch {
+			case t.Key == corev1.TaintNodeNotReady && strings.Contains(readyWords(n), runtimeDown):
 				found.says, found.Down = "not ready: its "+runtimeDown, true
+			case awaitsNetwork(n, t):
+				found.says, found.Networkless = "not ready: its network plugin is not", true
 			}
 			return found
 		case !known && found == nil:

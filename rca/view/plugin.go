@@ -11,8 +11,8 @@ import (
 // (GPU Operator and the plugin's own chart).
 const PluginName = "nvidia-device-plugin"
 
-// GKEPluginName is the container of GKE's own (container-engine-accelerators).
-const GKEPluginName = "nvidia-gpu-device-plugin"
+// GKEPluginName is the container of GKE's own (container-engine-accelerators), HAMiPluginName HAMi's DaemonSet.
+const GKEPluginName, HAMiPluginName = "nvidia-gpu-device-plugin", "hami-device-plugin"
 
 // MPSName is in the name of the plugin's daemon for sharing by MPS, whose pods have the
 // plugin's name, too, and not its container (GPU Operator and the plugin's own chart).

@@ -38,7 +38,7 @@ func (v *Node) PluginPod() *corev1.Pod {
 		if slices.ContainsFunc(p.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(k.Name, PluginName) || k.Name == GKEPluginName }) {
 			return p
 		}
-		if named == nil && strings.Contains(p.Name, PluginName) && !strings.Contains(p.Name, MPSName) {
+		if named == nil && (strings.Contains(p.Name, PluginName) && !strings.Contains(p.Name, MPSName) || strings.HasPrefix(p.Name, HAMiPluginName)) {
 			named = p
 		}
 	}

@@ -17,7 +17,7 @@ func (n *Node) PluginSince() time.Time {
 		return time.Time{}
 	}
 	for _, s := range p.Status.ContainerStatuses {
-		if strings.Contains(s.Name, PluginName) || len(p.Status.ContainerStatuses) == 1 {
+		if strings.Contains(s.Name, PluginName) || strings.HasPrefix(p.Name, HAMiPluginName) && s.Name == "device-plugin" || len(p.Status.ContainerStatuses) == 1 {
 			if s.State.Running == nil || !s.Ready {
 				return time.Time{}
 			}

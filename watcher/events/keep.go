@@ -22,13 +22,15 @@ var reporters = map[string][]string{
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},
-	// Pods that the container runtime does not start, or whose volumes are not there
+	// Pods that a kubelet refuses (pkg/kubelet/lifecycle), that the container runtime does not start, or whose volumes are not there
 	// (pkg/kubelet/events, pkg/controller/volume/attachdetach), and the upgrade of a node's driver (gpu-operator
 	// cmd/gpu-operator/main.go).
-	"FailedCreatePodSandBox": {"kubelet"},
-	"FailedMount":            {"kubelet"},
-	"FailedAttachVolume":     {"attachdetach-controller"},
-	"GPUDriverUpgrade":       {"nvidia-gpu-operator"},
+	"UnexpectedAdmissionError": {"kubelet"},
+	"TopologyAffinityError":    {"kubelet"},
+	"FailedCreatePodSandBox":   {"kubelet"},
+	"FailedMount":              {"kubelet"},
+	"FailedAttachVolume":       {"attachdetach-controller"},
+	"GPUDriverUpgrade":         {"nvidia-gpu-operator"},
 	// What autoscalers do about a pod.
 	"TriggeredScaleUp":  {"cluster-autoscaler"},
 	"NotTriggerScaleUp": {"cluster-autoscaler"},

@@ -26,6 +26,7 @@ const (
 	MIGManager       Role = "MIG manager"
 	AMDPlugin        Role = "device plugin of AMD's"
 	IntelPlugin      Role = "device plugin of Intel's"
+	SharePlugin      Role = "device plugin of gpushare"
 	MachinePlugin    Role = "device plugin for virtual machines"
 	MachineValidator Role = "validator for virtual machines" // writes on the node what that plugin waits for
 )
@@ -59,9 +60,11 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 		return AMDPlugin
 	case slices.ContainsFunc(spec.Containers, isIntelPlugin):
 		return IntelPlugin
+	case has(func(c corev1.Container) bool { return strings.Contains(c.Image, "gpushare-plugin") }):
+		return SharePlugin
 	case slices.ContainsFunc(spec.Containers, isMachinePlugin):
 		return MachinePlugin
-	case slices.ContainsFunc(spec.Containers, IsPlugin), strings.HasPrefix(name, "hami-device-plugin"):
+	case slices.ContainsFunc(spec.Containers, IsPlugin), strings.HasPrefix(name, view.HAMiPluginName):
 		return Plugin
 	case has(named(view.MIGManagerName)):
 		return MIGManager

@@ -1,0 +1,21 @@
+package stack
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/stack/parts"
+)
+
+// gpushare shares NVIDIA's GPUs by their memory (AliyunContainerService/gpushare-device-plugin, and its scheduler's extender).
+var gpushare = &maker{
+	whose: "gpushare's", has: "has GPUs that gpushare is to share", plug: "gpushare's device plugin", plugin: parts.SharePlugin,
+	announces: func(r corev1.ResourceName) bool { return strings.HasPrefix(string(r), "aliyun.com/gpu-") },
+	labels:    []string{"gpushare", "cgpu"},
+	behind:    "the driver serves no card, or NVIDIA's is not the runtime by default", image: "gpushare-plugin", driver: "nvidia", shows: "nvidia-smi",
+	steps: []string{"have NVIDIA's driver and runtime on the machine, as the runtime by default", "label the node gpushare=true, and install gpushare's device plugin and its scheduler's extender"},
+	install: func(node string) []string {
+		return []string{"kubectl label node " + node + " gpushare=true", "kubectl create -f https://raw.githubusercontent.com/AliyunContainerService/gpushare-device-plugin/master/device-plugin-rbac.yaml -f https://raw.githubusercontent.com/AliyunContainerService/gpushare-device-plugin/master/device-plugin-ds.yaml"}
+	},
+}
