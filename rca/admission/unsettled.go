@@ -25,6 +25,9 @@ func (c *Refused) Unsettled() (f *view.Finding, words string) {
 		text = view.Cut(strings.Join(strings.Fields(c.Says()), " "), mostOfPolicy)
 	}
 	says, words := "the API server refused its pods, and nothing that was read says why; ruled out: "+c.ruledOut(), "the API server refuses its pods"
+	if text == "" {
+		says, words = "its pods are not made, and nothing that was read says why; ruled out: "+c.ruledOut(), "its pods are not made"
+	}
 	certainty, evidence := diagnosis.Possible, []diagnosis.Evidence(nil)
 	if r := c.Refuses(); r.Kind != "" {
 		says, words, certainty, evidence = r.says, r.words, r.certainty, r.evidence

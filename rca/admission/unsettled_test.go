@@ -165,16 +165,19 @@ func TestWhatRestrictedAloneAsks(t *testing.T) {
 // What nothing explains is told in the API server's words, with what was ruled out; what was not
 // read is not ruled out.
 func TestRefusalsThatNothingExplains(t *testing.T) {
-	const nothing = "possible: the API server refused its pods, and nothing that was read says why; ruled out: "
+	const (
+		nothing = "possible: the API server refused its pods, and nothing that was read says why; ruled out: "
+		silence = "possible: its pods are not made, and nothing that was read says why; ruled out: "
+	)
 	for name, tc := range map[string]struct {
 		unread      []string
 		said        string
 		says, words string
 	}{
-		"nothing was said":       {nil, "", nothing + "quotas, LimitRanges, requests and limits of devices", "the API server refuses its pods"},
+		"nothing was said":       {nil, "", silence + "quotas, LimitRanges, requests and limits of devices", "its pods are not made"},
 		"something was said":     {nil, "no \n luck", nothing + "quotas, LimitRanges, requests and limits of devices; it said: no luck", "the API server refuses its pods"},
-		"quotas were not read":   {[]string{"ResourceQuota"}, "", nothing + "LimitRanges, requests and limits of devices", "the API server refuses its pods"},
-		"neither were the rest":  {[]string{"ResourceQuota", "LimitRange"}, "", nothing + "requests and limits of devices", "the API server refuses its pods"},
+		"quotas were not read":   {[]string{"ResourceQuota"}, "", silence + "LimitRanges, requests and limits of devices", "its pods are not made"},
+		"neither were the rest":  {[]string{"ResourceQuota", "LimitRange"}, "", silence + "requests and limits of devices", "its pods are not made"},
 		"the words explain that": {nil, `admission webhook "w" denied`, `possible: an admission webhook denies it: a policy of the cluster, no shortage; it said: admission webhook "w" denied`, "an admission webhook refuses it"},
 	} {
 		t.Run(name, func(t *testing.T) {

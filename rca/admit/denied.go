@@ -28,8 +28,40 @@ func keepToPolicy(c *edit.Workload, ch *edit.Change, describe, webhooks string) 
 		ch.Commands = []string{c.EditByHand(change), describe}
 		return
 	}
+	if fields, command := onKnative(c.Refused.Says()); fields != "" {
+		ch.Title = fmt.Sprintf("have Knative let services set %s, which it does not by default, or leave that out of %s", fields, c.WorkloadName())
+		ch.Commands = []string{command, describe, c.EditByHand("or this: without " + fields)}
+		return
+	}
 	ch.Title = fmt.Sprintf("have the pods of %s keep to the policy that denies them, or its owner let them in: %s", c.WorkloadName(), view.Quotable(words, 240))
 	ch.Commands = append(ch.Commands, c.EditByHand("as it says"))
+}
+
+// onKnative are fields of a pod that Knative's webhook denies a service to set, and the command that lets all services do so:
+// each has a flag of its own (serving, config/core/configmaps/features.yaml). Empty where its words are about anything else.
+func onKnative(refusal string) (fields, command string) {
+	_, listed, denies := strings.Cut(refusal, "must not set the field(s): ")
+	if !denies || !strings.Contains(refusal, "serving.knative.dev") {
+		return "", ""
+	}
+	var names, flags []string
+	for field := range strings.SplitSeq(listed, ",") {
+		name := strings.Trim(strings.TrimPrefix(strings.TrimSpace(field), "spec.template.spec."), ". ")
+		if flag := knativeFlags[name]; flag != "" && !slices.Contains(names, name) {
+			names, flags = append(names, name), append(flags, fmt.Sprintf(`"%s":"enabled"`, flag))
+		}
+	}
+	if len(names) == 0 {
+		return "", ""
+	}
+	return strings.Join(names, ", "), "kubectl -n knative-serving patch configmap config-features --type=merge -p '{\"data\":{" + strings.Join(flags, ",") + "}}'  # where Knative's operator makes it, in its KnativeServing: spec.config.features"
+}
+
+// knativeFlags are those of fields by which pods with GPUs are placed.
+var knativeFlags = map[string]string{
+	"nodeSelector": "kubernetes.podspec-nodeselector", "tolerations": "kubernetes.podspec-tolerations", "affinity": "kubernetes.podspec-affinity",
+	"runtimeClassName": "kubernetes.podspec-runtimeclassname", "schedulerName": "kubernetes.podspec-schedulername", "priorityClassName": "kubernetes.podspec-priorityclassname",
+	"topologySpreadConstraints": "kubernetes.podspec-topologyspreadconstraints", "securityContext": "kubernetes.podspec-securitycontext",
 }
 
 // serversOfWebhooks lists which configuration has which webhooks, and whose Service answers for them.

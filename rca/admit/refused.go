@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // LookAtRefusal is what a person does about a refusal that no cause of the catalogue is
@@ -25,6 +26,10 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 	if r.Gone {
 		ch.Kind, ch.Title, ch.Until = diagnosis.Wait, "wait until its controller tries again, or touch it", "its controller tries again"
 		ch.Commands = []string{again}
+		return []edit.Change{ch}
+	}
+	if r.Kind == "" && c.Refused.Says() == "" {
+		unmade(c, &ch, o)
 		return []edit.Change{ch}
 	}
 	const webhooks = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
@@ -110,6 +115,16 @@ func LookAtRefusal(c *edit.Workload) []edit.Change {
 		}
 	}
 	return []edit.Change{ch}
+}
+
+// unmade is about pods of which nobody says why they are not made: who is to make them knows.
+func unmade(c *edit.Workload, ch *edit.Change, o incident.Ref) {
+	ch.Title, ch.Until = "see why the pods of "+c.WorkloadName()+" are not made: the log of its operator says it", "its pods are made"
+	ch.Commands = append(ch.Commands, "kubectl get pods -A -o wide | grep -i -e operator -e controller  # that of "+o.Kind+": its log, about "+o.Name,
+		"# where it says nothing of it: delete that operator's pod, whose Deployment makes it again; it looks at all afresh when it starts")
+	if strings.HasPrefix(o.Kind, incident.SparkApplication.Kind) {
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get sparkapplication %s -o yaml  # status.applicationState; spec.restartPolicy: onFailureRetries, onSubmissionFailureRetries", o.Namespace, o.Name))
+	}
 }
 
 // haveCounted is about a quota that is old and was never counted: the controller does not run, or fails at one of its keys.

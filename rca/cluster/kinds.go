@@ -91,6 +91,8 @@ var kinds = []Kind{
 	installed("XGBoostJob", "kubeflow.org", "v1", "xgboostjobs", true, func(s *State) any { return &s.Kubeflow.XGBoost }),
 	installed("PaddleJob", "kubeflow.org", "v1", "paddlejobs", true, func(s *State) any { return &s.Kubeflow.Paddle }),
 	installed("JAXJob", "kubeflow.org", "v1", "jaxjobs", true, func(s *State) any { return &s.Kubeflow.JAX }),
+	installed("InferenceService", "serving.kserve.io", "v1beta1", "inferenceservices", true, func(s *State) any { return &s.InferenceServices }),
+	installed("SparkApplication", "sparkoperator.k8s.io", "v1beta2", "sparkapplications", true, func(s *State) any { return &s.SparkApplications }),
 	grouped("Workload", "kueue.x-k8s.io", "v1beta1", "workloads", true, func(s *State) any { return &s.QueuedWorkloads }),
 	installed("LocalQueue", "kueue.x-k8s.io", "v1beta1", "localqueues", true, func(s *State) any { return &s.Queues.Local }),
 	installed("ClusterQueue", "kueue.x-k8s.io", "v1beta1", "clusterqueues", false, func(s *State) any { return &s.Queues.Cluster }),

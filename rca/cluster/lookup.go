@@ -75,7 +75,8 @@ func (s *State) Operated(yield func(kind string, o metav1.Object) bool) {
 func (s *State) operated() map[schema.GroupKind][]*unstructured.Unstructured {
 	k := s.Kubeflow
 	return map[schema.GroupKind][]*unstructured.Unstructured{incident.VolcanoJob: s.VolcanoJobs, incident.RayCluster: s.RayClusters, incident.JobSet: s.JobSets,
-		incident.PyTorchJob: k.PyTorch, incident.TFJob: k.TF, incident.XGBoostJob: k.XGBoost, incident.PaddleJob: k.Paddle, incident.JAXJob: k.JAX}
+		incident.PyTorchJob: k.PyTorch, incident.TFJob: k.TF, incident.XGBoostJob: k.XGBoost, incident.PaddleJob: k.Paddle, incident.JAXJob: k.JAX,
+		incident.InferenceService: s.InferenceServices, incident.SparkApplication: s.SparkApplications}
 }
 
 // Held goes through the objects of queues that keep pods from being made, and those that make pods of

@@ -101,7 +101,10 @@ type State struct {
 	// JobSets and Kubeflow's jobs are read for the same.
 	JobSets  []*unstructured.Unstructured
 	Kubeflow Kubeflow
-	Queues   Queues
+	// InferenceServices are KServe's, SparkApplications the Spark operator's.
+	InferenceServices, SparkApplications []*unstructured.Unstructured
+
+	Queues Queues
 	// Geometries by node name: as probes reported them, else as the DRA driver's
 	// ResourceSlices tell.
 	Geometries map[string]*nodeprobe.NodeGeometry

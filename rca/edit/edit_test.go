@@ -138,7 +138,9 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 	leaving.Spec.RestartPolicy, leaving.DeletionTimestamp = corev1.RestartPolicyAlways, &metav1.Time{Time: rcatest.Noon}
 	far := rcatest.Victim("f", 0, 1, time.Minute, "f")
 	far.Spec.NodeName = "other" // of the same gang
-	for _, p := range []*corev1.Pod{a, b, server, twin, leaving} {
+	bare := rcatest.Victim("z", 0, 1, time.Minute, "z")
+	bare.Spec.RestartPolicy, bare.OwnerReferences = corev1.RestartPolicyAlways, nil
+	for _, p := range []*corev1.Pod{a, b, server, twin, leaving, bare} {
 		p.Spec.NodeName = "n"
 	}
 	w := edittest.New()
@@ -154,8 +156,9 @@ func TestWaitsSayUntilWhen(t *testing.T) {
 		{[]*corev1.Pod{a, b}, "2 pods (a/a, …) on n end", "wait until 2 pods (a/a, …) leave n", 0},
 		{[]*corev1.Pod{a, far}, "2 pods (a/a, …) on n and other nodes end", "wait until 2 pods (a/a, …) leave n and other nodes", 0},
 		{[]*corev1.Pod{leaving}, "a/l on n ends", "wait until a/l leaves n", 0},
-		{[]*corev1.Pod{a, server}, "a/s on n is stopped, which nothing says will be", "have somebody stop a/s on n: it does not end by itself", 0},
-		{[]*corev1.Pod{server, twin}, "2 pods (a/s, …) on n are stopped, which nothing says will be", "have somebody stop 2 pods (a/s, …) on n: they do not end by themselves", 0},
+		{[]*corev1.Pod{a, server}, "a/s on n is stopped, which nothing says will be", "have somebody stop a/s on n: it does not end by itself, and what makes it again is to be scaled down", 0},
+		{[]*corev1.Pod{bare}, "a/z on n is stopped, which nothing says will be", "have somebody stop a/z on n: it does not end by itself", 0},
+		{[]*corev1.Pod{server, twin}, "2 pods (a/s, …) on n are stopped, which nothing says will be", "have somebody stop 2 pods (a/s, …) on n: they do not end by themselves, and what makes them again is to be scaled down", 0},
 	} {
 		ch := c.WaitFor(c.Node("n"), diagnosis.GPUsInUse, tc.holders)
 		ch.Detail(&ch)

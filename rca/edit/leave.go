@@ -73,9 +73,12 @@ func (c *Workload) WaitFor(n *view.Node, cause diagnosis.CauseID, holders []*cor
 
 // UntilStopped waits for holders of whom some have no end of their own: it says so, and until what.
 func UntilStopped(cause diagnosis.CauseID, holders, endless []*corev1.Pod, where string) Change {
-	are, does := "are", "they do not end by themselves"
+	are, does, them := "are", "they do not end by themselves", "them"
 	if len(endless) == 1 {
-		are, does = "is", "it does not end by itself"
+		are, does, them = "is", "it does not end by itself", "it"
+	}
+	if slices.ContainsFunc(endless, func(p *corev1.Pod) bool { return makesAgain(p) != "" }) {
+		does += ", and what makes " + them + " again is to be scaled down"
 	}
 	return Change{Kind: diagnosis.Wait, Cause: cause, Victims: holders, Manual: true, Risk: diagnosis.NoRisk,
 		Title:  fmt.Sprintf("have somebody stop %s%s: %s", view.PodList(endless), where, does),
@@ -88,8 +91,20 @@ func whoHolds(holders []*corev1.Pod) []string {
 	out := make([]string, len(holders))
 	for i, p := range holders {
 		out[i] = fmt.Sprintf("kubectl -n %s get pod %s -o wide --show-labels  # whose it is", p.Namespace, p.Name)
+		if by := makesAgain(p); by != "" {
+			out[i] += ": " + by + " makes another, until it, or what owns it, is scaled down"
+		}
 	}
 	return out
+}
+
+// makesAgain is what makes another pod in place of one that is stopped, however it ended; empty for none.
+func makesAgain(p *corev1.Pod) string {
+	by := metav1.GetControllerOfNoCopy(p)
+	if by == nil || by.Kind != "ReplicaSet" && by.Kind != "StatefulSet" {
+		return ""
+	}
+	return by.Kind + "/" + by.Name
 }
 
 // deadline is in how many minutes the last of the pods has to have ended, by its own

@@ -134,6 +134,8 @@ func queueCommands(c *edit.Workload) []string {
 		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
 	case by == "volcano":
 		return []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated", "kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used"}
+	case strings.Contains(by, "koord"):
+		return []string{"kubectl get elasticquotas.scheduling.sigs.k8s.io -A -o yaml  # spec.min and max; annotation quota.scheduling.koordinator.sh/runtime is what it may have now: one that stays below min wants koord-scheduler started again, or a newer one"}
 	case strings.Contains(by, "yunikorn"):
 		return []string{"kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max"}
 	}

@@ -20,6 +20,9 @@ func StartScheduler(c *edit.Workload) []edit.Change {
 	if down := queues.Down(c.Queue); down != nil {
 		return []edit.Change{startAgain(c, down)}
 	}
+	if p := queues.Runs(c.Queue); p != nil {
+		return []edit.Change{lookAtRunner(c, p)}
+	}
 	if c.Queue.Grouped() || c.Queue.SchedulerName() == corev1.DefaultSchedulerName || !c.Queue.Spoken(corev1.DefaultSchedulerName) {
 		return []edit.Change{{Kind: diagnosis.Manual, Manual: true, Risk: diagnosis.NoRisk, Until: "its scheduler runs", Title: fmt.Sprintf("start the scheduler %q", c.Queue.SchedulerName()),
 			Commands: []string{"kubectl get pods -A -o wide | grep -i scheduler"}}}
@@ -28,6 +31,23 @@ func StartScheduler(c *edit.Workload) []edit.Change {
 		Pod: func(p *corev1.Pod) { p.Spec.SchedulerName = corev1.DefaultSchedulerName }}
 	c.EditTemplate(&ch, map[string]any{"schedulerName": corev1.DefaultSchedulerName}, false)
 	return []edit.Change{ch}
+}
+
+// lookAtRunner is for the scheduler that is there and ready, and has said nothing: it takes nothing in, or schedules by another
+// name. YuniKorn puts an application that no queue takes aside, and its pods wait without a word.
+func lookAtRunner(c *edit.Workload, p *corev1.Pod) edit.Change {
+	by := c.Queue.SchedulerName()
+	commands := []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=100  # what it makes of %s, and by which name it schedules", p.Namespace, p.Name, c.Pod.Name)}
+	title := "see why " + p.Namespace + "/" + p.Name + " takes in no pod of schedulerName " + by
+	if strings.Contains(by, "yunikorn") {
+		queue := "root.default"
+		if q := queues.OfYuniKorn(c.Queue); q != "" {
+			queue = q
+		}
+		title = fmt.Sprintf("see that YuniKorn's queue %s exists and lets everybody submit, and what the log of %s/%s says of the application", queue, p.Namespace, p.Name)
+		commands = append(commands, fmt.Sprintf("kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues.yaml: %s, and submitacl: '*' at root, without which nobody may submit", queue))
+	}
+	return edit.LookAt(diagnosis.SchedulerMissing, title, by+" decides by its own rules, which are not run here", append(commands, lookAtWaiting(c, "describe"))...)
 }
 
 // startAgain is for the scheduler that is there and not ready: its own log says why. Of Volcano's a queue may be the reason.

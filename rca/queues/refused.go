@@ -93,7 +93,7 @@ func wordOf(m map[string]any, key string) string {
 // queueWords are what schedulers with queues say when a queue, and no node, is in the way:
 // KAI's reasons, Volcano's enqueue action, YuniKorn's quota, HAMi's own.
 var queueWords = []string{"NonPreemptibleOverQuota", "OverLimit", "QueueDoesNotExist", "SchedulingSkipped", "over quota", "allowable limit", "queue resource quota insufficient", "resource quota insufficient",
-	"resource in cluster is overused", "queue quota has been exceed", "does not fit in queue", "ResourceQuotaNotFit"}
+	"resource in cluster is overused", "queue quota has been exceed", "does not fit in queue", "ResourceQuotaNotFit", "Insufficient quotas, quotaName: "}
 
 // OfCluster says whether they are that all nodes together have too little for the group, which then gets no pods (Volcano's
 // plugin overcommit): no autoscaler sees any.

@@ -58,6 +58,25 @@ func Down(c *Case) *Runner {
 	return down
 }
 
+// Runs is a pod that is ready of who would schedule under the pod's schedulerName, by its name; nil where none is seen.
+func Runs(c *Case) *corev1.Pod {
+	name := c.SchedulerName()
+	if name == corev1.DefaultSchedulerName {
+		return nil
+	}
+	for _, d := range c.Cluster.State.Deployments {
+		if !answersTo(d, name) {
+			continue
+		}
+		for _, p := range c.Cluster.Running(incident.Ref{Kind: "Deployment", Namespace: d.Namespace, Name: d.Name}) {
+			if isReady(p) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
 // answersTo says whether a Deployment is, by its name, the scheduler of a name: as koord-scheduler, volcano-scheduler of
 // volcano, user-scheduler of RELEASE-user-scheduler, and what is called scheduler in a namespace of that name.
 func answersTo(d *appsv1.Deployment, name string) bool {

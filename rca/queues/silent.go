@@ -36,6 +36,11 @@ func (c *Case) Unanswered() *view.Finding {
 	if c.Spoken(name) {
 		return nil
 	}
+	if p := Runs(c); p != nil { // by another name, it may be; or it takes nothing in
+		return view.Found(diagnosis.Likely, fmt.Sprintf("%s/%s, which schedules for %q by its name, runs, and has said nothing of any pod", p.Namespace, p.Name, name),
+			c.unspoken("", diagnosis.Fact(view.PodRef(p), "is Ready", view.ConditionIs(string(corev1.PodReady), "True")), diagnosis.Fact(c.podRef(), "no pod of that schedulerName was ever bound or judged, no event is from it",
+				diagnosis.That("judged["+name+"]", "", diagnosis.Absent, "").Of("Pod/*"), diagnosis.That("by", "", diagnosis.IsNot, name).Of("Event/*")))...)
+	}
 	certainty := diagnosis.Likely
 	if name != corev1.DefaultSchedulerName && st.Unread["Pod"] == "" {
 		certainty = diagnosis.Proven

@@ -19,6 +19,7 @@ var reporters = map[string][]string{
 	// Kubeflow's training operator's (pkg/controller.v1), those of one kind that were there before it (tf-operator, pytorch-operator: controllerName), and JobSet's (main.go).
 	"FailedCreatePod":   {"tf-operator", "pytorch-operator", "pytorchjob-controller", "tfjob-controller", "xgboostjob-controller", "paddlejob-controller", "jaxjob-controller"},
 	"JobCreationFailed": {"jobset"},
+	"InternalError":     {"v1beta1Controllers"}, // KServe's (cmd/manager)
 	// Devices that could not be prepared, and claims that could not be made.
 	"FailedPrepareDynamicResources": {"kubelet"},
 	"FailedResourceClaimCreation":   {"resource_claim"},

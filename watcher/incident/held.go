@@ -52,6 +52,8 @@ type podSet struct {
 	At     string             `json:"-"`
 	Stated string             `json:"-"`
 	Beside []corev1.Container `json:"-"`
+	// Sole: what stands at At is one pod, and no field says how many.
+	Sole bool `json:"-"`
 	// Kept: one that has ended is not made again. Each is how many a Job of the set has, where Jobs are made
 	// and not pods; 0 where pods are.
 	Kept bool `json:"-"`
@@ -70,10 +72,10 @@ func (s podSet) set(of Ref) *Set {
 	switch {
 	case s.Stated != "":
 		out.Wants = s.At + "." + s.Stated
-	case s.Count == 1 && s.Role == rayHead:
+	case s.Sole:
 		out.Wants = "count(" + s.At + ")"
 	}
-	for _, key := range []string{rayGroup, rayNodeType} {
+	for _, key := range []string{rayGroup, rayNodeType, kserveComponent, sparkRole} {
 		if value := s.Marks[key]; value != "" && out.Has == "" {
 			out.Has = "count(pods[" + key + "=" + value + "])"
 		}
@@ -94,14 +96,17 @@ var (
 	XGBoostJob    = schema.GroupKind{Group: kubeflowGroup, Kind: "XGBoostJob"}
 	PaddleJob     = schema.GroupKind{Group: kubeflowGroup, Kind: "PaddleJob"}
 	JAXJob        = schema.GroupKind{Group: kubeflowGroup, Kind: "JAXJob"}
+
+	InferenceService = schema.GroupKind{Group: "serving.kserve.io", Kind: "InferenceService"}
+	SparkApplication = schema.GroupKind{Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}
 )
 
 var readHeld = map[schema.GroupKind]func(*unstructured.Unstructured, *Held){KueueWorkload: ofKueue, VolcanoGroup: ofVolcanoGroup, VolcanoJob: ofVolcanoJob, RayCluster: ofRayCluster, JobSet: ofJobSet,
-	PyTorchJob: ofKubeflow, TFJob: ofKubeflow, XGBoostJob: ofKubeflow, PaddleJob: ofKubeflow, JAXJob: ofKubeflow}
+	PyTorchJob: ofKubeflow, TFJob: ofKubeflow, XGBoostJob: ofKubeflow, PaddleJob: ofKubeflow, JAXJob: ofKubeflow, InferenceService: ofInferenceService, SparkApplication: ofSparkApplication}
 
 // Operated are the kinds of operators that make pods of several templates: diagnoses read the whole of
 // them, and everybody who walks from a pod to its topmost owner reads them with Kinds.
-var Operated = []schema.GroupKind{VolcanoJob, RayCluster, JobSet, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob}
+var Operated = []schema.GroupKind{VolcanoJob, RayCluster, JobSet, PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, InferenceService, SparkApplication}
 
 // HeldOf reads an object of a queue; false for one of any other kind.
 func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {

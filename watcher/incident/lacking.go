@@ -19,7 +19,7 @@ type setback struct {
 }
 
 // setMarks are the labels that a pod is told by, among others of the same owner.
-var setMarks = []string{rayCluster, rayNodeType, rayGroup, kubeflowJob, kubeflowRole}
+var setMarks = []string{rayCluster, rayNodeType, rayGroup, kubeflowJob, kubeflowRole, kserveService, kserveComponent, sparkApp, sparkRole}
 
 // Marks are the labels of a pod that tell whose it is: its group, where nobody owns it, and its set,
 // where its owner makes several.
@@ -62,7 +62,7 @@ func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]tol
 		}
 		for i, set := range h.sets {
 			n := m.without(h, set, pods)
-			if n < 1 || back.role != "" && set.Role != back.role {
+			if n < 1 || back.says == "" && h.begun(pods) || back.role != "" && set.Role != back.role {
 				continue
 			}
 			r := Refusal{Owner: h.ref(), Pod: m.member(h, set), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Since: back.since, Version: h.ResourceVersion, Says: back.says}
@@ -76,6 +76,11 @@ func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]tol
 		}
 	}
 	return out
+}
+
+// begun says whether it has made any pod: where it does not say what it could not make, what lacks others is not that.
+func (h *Held) begun(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(h.sets, func(s podSet) bool { return s.made(pods, h.Namespace) > 0 })
 }
 
 // later are those of some sets that lack pods.

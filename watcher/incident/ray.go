@@ -76,7 +76,7 @@ func ofRayCluster(o *unstructured.Unstructured, h *Held) {
 		return
 	}
 	h.makes, h.aside = spec.ManagedBy == "" || spec.ManagedBy == rayKubeRay, ptr.Deref(spec.Suspend, false)
-	h.sets = []podSet{{Name: rayHead, Count: 1, Template: spec.HeadGroupSpec.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayHead}, Role: rayHead, At: "spec.headGroupSpec", Beside: spec.besideHead()}}
+	h.sets = []podSet{{Name: rayHead, Count: 1, Template: spec.HeadGroupSpec.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayHead}, Role: rayHead, Sole: true, At: "spec.headGroupSpec", Beside: spec.besideHead()}}
 	for _, g := range spec.WorkerGroupSpecs {
 		set := podSet{Name: g.GroupName, Template: g.Template, Marks: map[string]string{rayCluster: h.Name, rayNodeType: rayWorker, rayGroup: g.GroupName}, Role: rayWorker, At: "spec.workerGroupSpecs[groupName=" + g.GroupName + "]"}
 		var stated bool
@@ -124,7 +124,10 @@ func rayFailure(o *unstructured.Unstructured) *setback {
 			return &setback{c.LastTransitionTime.Time, strings.TrimPrefix(c.Message, c.Reason+"\n"), role}
 		}
 	}
-	if status.State == "failed" && status.Reason != "" && len(status.Conditions) == 0 { // before 1.3, without a word of whose pod
+	if status.State == "failed" && len(status.Conditions) == 0 { // before 1.3, without a word of whose pod; before 0.4 without any
+		if status.Updated.IsZero() {
+			status.Updated = o.GetCreationTimestamp()
+		}
 		return &setback{since: status.Updated.Time, says: status.Reason}
 	}
 	return nil

@@ -123,7 +123,7 @@ func eventOf(o metav1.Object, byUID map[string]told) (told, bool) {
 func (m Makers) told() map[Ref]map[string]told {
 	out := map[Ref]map[string]told{}
 	for _, e := range m.Events {
-		if !Refuses(e.Reason) || e.Type == corev1.EventTypeNormal {
+		if !Refuses(e.Reason) || e.Type == corev1.EventTypeNormal || passes(e) {
 			continue
 		}
 		o := e.InvolvedObject
@@ -146,7 +146,7 @@ func (m Makers) told() map[Ref]map[string]told {
 // setbacks are the reasons of events that tell of pods that could not be made, with the role of those,
 // where the reason says it.
 var setbacks = func() map[string]string {
-	out := map[string]string{FailedCreate: "", kubeflowFailure: "", jobSetFailure: ""}
+	out := map[string]string{FailedCreate: "", kubeflowFailure: "", jobSetFailure: "", kserveFailure: ""}
 	maps.Copy(out, rayFailures)
 	return out
 }()
