@@ -61,6 +61,7 @@ func Rules() []Rule {
 		ofLayout(diagnosis.MIGStrategyMismatch, layouts.StrategyMismatch),
 		ofLayout(diagnosis.MIGProfileUnsupported, layouts.ProfileUnsupported),
 		gpuUnhealthy,
+		fewerThanItsMachine,
 		idleGPUHolders,
 		preemptionBlocked,
 		ofLayout(diagnosis.MIGInstancesInUse, layouts.InstancesInUse),

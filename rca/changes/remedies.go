@@ -82,8 +82,13 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.SharedResourceRenamed: {repair: func(c *Bench, n *view.Node) []edit.Change {
 		return append(c.otherName(n), mend.Configure(c.Workload, n, diagnosis.SharedResourceRenamed)...)
 	}},
-	diagnosis.DevicePluginDown:         {repair: mending(diagnosis.DevicePluginDown)},
-	diagnosis.GPUUnhealthy:             {layout: true, repair: one(mend.RestartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.Quarantine(n)} }},
+	diagnosis.DevicePluginDown: {repair: mending(diagnosis.DevicePluginDown)},
+	diagnosis.GPUUnhealthy: {layout: true, repair: one(mend.RestartPlugin, diagnosis.GPUUnhealthy), alone: func(_ *Bench, n *view.Node) []edit.Change {
+		if n.Geometry == nil && n.StockOf(view.WholeGPU).Allocatable >= n.StockOf(view.WholeGPU).Capacity { // none of its devices is unhealthy: one is missing
+			return []edit.Change{mend.Quarantine(n), mend.Reboot(n, diagnosis.GPUUnhealthy)}
+		}
+		return []edit.Change{mend.Quarantine(n)}
+	}},
 	diagnosis.SharedRequestTooLarge:    {pod: of(retry.OneShare)},
 	diagnosis.TopologyAlignmentRefused: {pod: of(retry.Again)},
 	diagnosis.KubeletAdmissionRefused:  {pod: of(retry.Again), beside: of(retry.Uncounted)},

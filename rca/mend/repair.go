@@ -24,6 +24,8 @@ func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit
 		Until: "the device plugin of " + n.Name + " has registered its devices again",
 		Node:  offering(n.Offers())}
 	switch {
+	case cause == diagnosis.GPUUnhealthy && n.Geometry == nil && n.StockOf(view.WholeGPU).Allocatable >= n.StockOf(view.WholeGPU).Capacity:
+		ch.Untestable = "nothing reports whether the driver of " + n.Name + " finds the missing GPU by now: if it does, the device plugin offers it once it starts again"
 	case cause == diagnosis.GPUUnhealthy && !freshlyReported(c, n):
 		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
 	case n.Geometry == nil:

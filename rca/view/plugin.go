@@ -7,20 +7,20 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 )
 
-// PluginName is in the names of NVIDIA's device plugin's DaemonSet and container
-// (GPU Operator and the plugin's own chart).
+// PluginName is in the names of NVIDIA's device plugin's DaemonSet and container (GPU Operator and the plugin's own chart).
 const PluginName = "nvidia-device-plugin"
 
-// GKEPluginName is the container of GKE's own (container-engine-accelerators), HAMiPluginName HAMi's DaemonSet.
-const GKEPluginName, HAMiPluginName = "nvidia-gpu-device-plugin", "hami-device-plugin"
+// GKEPluginName is the container of GKE's own (container-engine-accelerators).
+const GKEPluginName = "nvidia-gpu-device-plugin"
 
-// MPSName is in the name of the plugin's daemon for sharing by MPS, whose pods have the
-// plugin's name, too, and not its container (GPU Operator and the plugin's own chart).
+// HAMiPluginName begins the name of HAMi's DaemonSet, and of its pods.
+const HAMiPluginName = "hami-device-plugin"
+
+// MPSName is in the name of the plugin's daemon for sharing by MPS, whose pods have the plugin's name, too, and not its container.
 const MPSName = "mps-control-daemon"
 
-// Offers is what the node would advertise if the device plugin saw what the report shows;
-// nothing without a report of positions. A GPU that the driver calls unhealthy is so for a
-// plugin that starts again, too.
+// Offers is what the node would advertise if the device plugin saw what the report shows; nothing without a report of positions.
+// A GPU that the driver calls unhealthy is so for a plugin that starts again, too.
 func (n *Node) Offers() corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if n.Geometry == nil {

@@ -17,8 +17,8 @@ const (
   status: {lastSubmissionAttemptTime: "2026-11-20T11:01:00Z", applicationState: {state: SUBMISSION_FAILED, errorMessage: refused}}}`
 )
 
-func madeOf(minute int, labels map[string]string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "made", CreationTimestamp: at(minute), Labels: labels}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+func madeOf(labels map[string]string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "made", CreationTimestamp: at(2), Labels: labels}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 }
 
 // An InferenceService lacks the pods of the first part that KServe could not make: whoever makes them names both in them.
@@ -27,7 +27,7 @@ func TestAnInferenceServiceLacksPods(t *testing.T) {
 		first  = "2 of 2 ft-predictor-? spec.predictor.minReplicas, then 1 of transformer"
 		second = "1 of 1 ft-transformer-? spec.transformercount(spec.transformer)"
 	)
-	predictor := madeOf(2, map[string]string{kserveService: "ft", kserveComponent: "predictor"})
+	predictor := madeOf(map[string]string{kserveService: "ft", kserveComponent: "predictor"})
 	for name, k := range map[string]struct {
 		edit func(*unstructured.Unstructured)
 		pods []*corev1.Pod
@@ -36,7 +36,7 @@ func TestAnInferenceServiceLacksPods(t *testing.T) {
 	}{
 		"none is there":          {want: first},
 		"one is there":           {pods: []*corev1.Pod{predictor}, want: "1" + first[1:]},
-		"another's is there":     {pods: []*corev1.Pod{madeOf(2, map[string]string{kserveService: "other", kserveComponent: "predictor"})}, want: first},
+		"another's is there":     {pods: []*corev1.Pod{madeOf(map[string]string{kserveService: "other", kserveComponent: "predictor"})}, want: first},
 		"the predictor is whole": {edit: func(o *unstructured.Unstructured) { set(t, o, int64(1), "spec", "predictor", "minReplicas") }, pods: []*corev1.Pod{predictor}, want: second},
 		"it scales to zero":      {edit: func(o *unstructured.Unstructured) { set(t, o, int64(0), "spec", "predictor", "minReplicas") }, want: second},
 		"it is ready": {edit: func(o *unstructured.Unstructured) {
@@ -78,8 +78,8 @@ func TestASparkApplicationLacksItsDriver(t *testing.T) {
 		"it runs":                   {state: "RUNNING"},
 		"it has failed":             {state: "FAILED"},
 		"it is new":                 {state: ""},
-		"its driver is there":       {state: "PENDING_RERUN", pods: []*corev1.Pod{madeOf(2, map[string]string{sparkApp: "ft", sparkRole: sparkDriver})}},
-		"an executor is there":      {state: "PENDING_RERUN", pods: []*corev1.Pod{madeOf(2, map[string]string{sparkApp: "ft", sparkRole: "executor"})}, want: driver},
+		"its driver is there":       {state: "PENDING_RERUN", pods: []*corev1.Pod{madeOf(map[string]string{sparkApp: "ft", sparkRole: sparkDriver})}},
+		"an executor is there":      {state: "PENDING_RERUN", pods: []*corev1.Pod{madeOf(map[string]string{sparkApp: "ft", sparkRole: "executor"})}, want: driver},
 		"it makes no sense":         {state: "PENDING_RERUN", edit: func(o *unstructured.Unstructured) { set(t, o, "x", "spec") }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestARayClusterFailsWithoutAWord(t *testing.T) {
 	if len(got) != 1 || got[0].Pod.Name != "ft-head-?" || got[0].Says != "" || !got[0].Since.Equal(h.CreationTimestamp.Time) || len(got[0].Later) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if got := m.Refusals([]*corev1.Pod{madeOf(2, map[string]string{rayCluster: "ft", rayNodeType: rayHead})}, nobody); len(got) != 0 {
+	if got := m.Refusals([]*corev1.Pod{madeOf(map[string]string{rayCluster: "ft", rayNodeType: rayHead})}, nobody); len(got) != 0 {
 		t.Errorf("its head is there: %+v", got)
 	}
 }
