@@ -55,3 +55,20 @@ func TestAWebhookThatFails(t *testing.T) {
 		t.Errorf("%q", ch.Commands)
 	}
 }
+
+// What Knative's webhook denies by default has a flag of its own each, and anything else that it denies has none.
+func TestWhatKnativeDenies(t *testing.T) {
+	const webhook = `admission webhook "validation.webhook.serving.knative.dev" denied the request: validation failed: `
+	for refusal, want := range map[string][2]string{
+		webhook + "must not set the field(s): spec.template.spec.nodeSelector, spec.template.spec.tolerations": {"nodeSelector, tolerations", `{"data":{"kubernetes.podspec-nodeselector":"enabled","kubernetes.podspec-tolerations":"enabled"}}`},
+		webhook + "must not set the field(s): spec.template.spec.affinity":                                     {"affinity", `{"data":{"kubernetes.podspec-affinity":"enabled"}}`},
+		webhook + "must not set the field(s): spec.template.spec.hostNetwork":                                  {},
+		webhook + "missing field(s): spec.template.spec.containers":                                            {},
+		`admission webhook "w" denied the request: must not set the field(s): spec.template.spec.nodeSelector`: {},
+	} {
+		fields, command := onKnative(refusal)
+		if fields != want[0] || (want[0] == "") != (command == "") || !strings.Contains(command, want[1]) {
+			t.Errorf("%s:\n%s, %s\nwant %s, %s", refusal, fields, command, want[0], want[1])
+		}
+	}
+}

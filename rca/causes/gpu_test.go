@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +35,13 @@ func (w *world) uses(of map[string]diagnosis.Use) {
 	}
 }
 
+// typed names the type of a node's machine.
+func typed(instanceType string) func(*corev1.Node, *nodeprobe.NodeGeometry) {
+	return func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+		n.Labels[corev1.LabelInstanceTypeStable] = instanceType
+	}
+}
+
 var idle = diagnosis.Use{Idle: true, Watched: 30 * time.Minute, Max: 1.5, Since: rcatest.Noon.Add(-time.Hour)}
 
 // Whole GPUs: held, spread, too many, sick.
@@ -53,6 +61,34 @@ GPUsInUse proven n1: fewer whole GPUs are free than it asks
 		}, `
 GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
   Node/n1: capacity nvidia.com/gpu=2, one pod asks for 3
+`},
+		"more than the node announces, and as many as its type of machine has": {func(w *world) {
+			w.unreported(l4("n1", 3), typed("g6.24xlarge"))
+			w.pod("w", "", "nvidia.com/gpu", 4)
+		}, `
+GPUUnhealthy likely n1: announces fewer GPUs than its machine has: not all were found when its device plugin began
+  Node/n1: label node.kubernetes.io/instance-type=g6.24xlarge, a type of machines that have more GPUs
+  Node/n1: capacity nvidia.com/gpu=3
+`},
+		"more than its type of machine has": {func(w *world) {
+			w.unreported(l4("n1", 3), typed("g6.24xlarge"))
+			w.pod("w", "", "nvidia.com/gpu", 5)
+		}, `
+GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
+  Node/n1: capacity nvidia.com/gpu=3, one pod asks for 5
+`},
+		"a probe has looked, and some are cut by a layout": {func(w *world) {
+			w.gpuNode(l4("n1", 3), typed("g6.24xlarge"))
+			w.unreported(l4("n2", 3), typed("g6.24xlarge"), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["nvidia.com/mig.config"] = "custom" })
+			w.unreported(l4("n3", 3), typed("g6.24xlarge"), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+				n.Status.Capacity["nvidia.com/mig-1g.5gb"] = resource.MustParse("7")
+			})
+			w.pod("w", "", "nvidia.com/gpu", 4)
+		}, `
+GPURequestTooLarge proven n1,n2,n3: has fewer GPUs than one pod asks for
+  Node/n1: capacity nvidia.com/gpu=3, one pod asks for 4
+  Node/n2: capacity nvidia.com/gpu=3, one pod asks for 4
+  Node/n3: capacity nvidia.com/gpu=3, one pod asks for 4
 `},
 		"enough in total on no node": {func(w *world) {
 			for _, name := range []string{"n1", "n2"} {

@@ -149,7 +149,7 @@ Unknown possible : an admission webhook denies it: a policy of the cluster, no s
 		"a refusal without words": {func(w *world) { w.lacks("", one, one) }, `
 NoNodes proven : the cluster has no node
   Node: the list is empty
-Unknown possible : the API server refused its pods, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices
+Unknown possible : its pods are not made, and nothing that was read says why; ruled out: quotas, LimitRanges, requests and limits of devices
   ReplicaSet/ml/w: wants 2 pods, 2 of them do not exist
 `},
 		"what refuses the next keeps those that exist from nothing": {func(w *world) {

@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe/sim"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -104,6 +105,7 @@ func TestWhatStandsBehind(t *testing.T) {
 		"HAMi has, by its pod":                      {unexpectedAdmission, unbound, func(w *rcatest.World) { hami(w); w.Wait.Spec.SchedulerName = "hami-scheduler" }, PluginSays},
 		"such words of a plugin that is not HAMi's": {unexpectedAdmission, unbound, nil, PluginSays},
 		"a plugin's words of shares":                {unexpectedAdmission, `Allocate failed due to rpc error: code = Unknown desc = invalid allocation request for "a/b": c, which is unexpected`, nil, OwnWords},
+		"MIG that the plugin may not read":          {unexpectedAdmission, "device plugin GetPreferredAllocation rpc failed with err: error creating nvml.Device 5: nvml: Insufficient Permissions", nil, NotPermitted},
 		"other words of HAMi's plugin":              {unexpectedAdmission, "something else", hami, OwnWords},
 		"its trial, and a sick GPU":                 {unexpectedAdmission, "unhealthy devices", trial, GPUsSick},
 		"one that is named so by hand":              {unexpectedAdmission, none, func(w *rcatest.World) { trial(w); w.Wait.OwnerReferences = nil }, Behindhand},
@@ -186,7 +188,21 @@ func TestWhereItIsTriedAgain(t *testing.T) {
 		"somebody holds one":        {"something", func(w *rcatest.World) { ready(w, -time.Hour); beside(w, func(*corev1.Pod) {}) }, false},
 		"a lost GPU, reported well": {"GPU is lost", func(w *rcatest.World) { ready(w, -time.Hour) }, true},
 		"a lost GPU, no report":     {"GPU is lost", func(w *rcatest.World) { ready(w, -time.Hour); delete(w.Geometries, "n") }, false},
-		"it has come up since":      {"GPU is lost", func(w *rcatest.World) { ready(w, time.Minute); delete(w.Geometries, "n") }, true},
+		"unhealthy, reported well":  {"unhealthy devices", func(w *rcatest.World) { ready(w, -time.Hour) }, true},
+		"unhealthy, no report":      {"unhealthy devices", func(w *rcatest.World) { ready(w, -time.Hour); delete(w.Geometries, "n") }, false},
+		"unhealthy, HAMi is back":   {"unhealthy devices", func(w *rcatest.World) { ready(w, -time.Hour); delete(w.Geometries, "n"); hamisPlugin(w, time.Minute) }, true},
+		"unhealthy, HAMi was there": {"unhealthy devices", func(w *rcatest.World) { ready(w, -time.Hour); delete(w.Geometries, "n"); hamisPlugin(w, -time.Minute) }, false},
+		"a share of HAMi's, too": {"unhealthy devices", func(w *rcatest.World) {
+			ready(w, -time.Hour)
+			w.Wait.Spec.Containers = append(w.Wait.Spec.Containers, corev1.Container{Name: "s", Resources: corev1.ResourceRequirements{Requests: rcatest.List("nvidia.com/gpumem", "3000")}})
+		}, true},
+		"refused again since it came up": {"GPU is lost", func(w *rcatest.World) {
+			ready(w, time.Minute)
+			delete(w.Geometries, "n")
+			saysAgain(w, 2*time.Minute)
+		}, false},
+		"MIG that may not be read": {parts.NotPermitted, func(w *rcatest.World) { ready(w, time.Minute) }, false},
+		"it has come up since":     {"GPU is lost", func(w *rcatest.World) { ready(w, time.Minute); delete(w.Geometries, "n") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := rcatest.NewWorld()
@@ -196,6 +212,23 @@ func TestWhereItIsTriedAgain(t *testing.T) {
 				t.Errorf("fine: %v", got)
 			}
 		})
+	}
+}
+
+// hamisPlugin has HAMi's device plugin on node n, begun that long after noon.
+func hamisPlugin(w *rcatest.World, after time.Duration) {
+	w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "hami-device-plugin-x", OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "hami-device-plugin", Controller: new(true)}}},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "device-plugin"}, {Name: "vgpu-monitor"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "vgpu-monitor", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+			{Name: "device-plugin", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(rcatest.Noon.Add(after))}}}}}})
+}
+
+// saysAgain has the kubelet of n say that long after noon that it refuses the pod, and another that it refuses another.
+func saysAgain(w *rcatest.World, after time.Duration) {
+	w.Wait.UID = "w"
+	for uid, at := range map[types.UID]time.Duration{"w": after, "other": time.Hour} {
+		w.Events = append(w.Events, &corev1.Event{Reason: unexpectedAdmission, InvolvedObject: corev1.ObjectReference{Kind: "Pod", UID: uid}, LastTimestamp: metav1.NewTime(rcatest.Noon.Add(at))})
 	}
 }
 

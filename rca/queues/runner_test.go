@@ -69,6 +69,40 @@ func TestWhyASchedulerIsNotReady(t *testing.T) {
 	}
 }
 
+// A scheduler that runs, and has said nothing of any pod, is not one that does not answer.
+func TestASchedulerThatRunsAndSaysNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		scheduler, deployment string
+		ready                 corev1.ConditionStatus
+		want                  string
+	}{
+		"it runs":            {"yunikorn", "yunikorn-scheduler", corev1.ConditionTrue, `likely: s/p, which schedules for "yunikorn" by its name, runs, and has said nothing of any pod`},
+		"it is not ready":    {"yunikorn", "yunikorn-scheduler", corev1.ConditionFalse, `proven: no scheduler answers to schedulerName "yunikorn"`},
+		"another one's runs": {"yunikorn", "volcano-scheduler", corev1.ConditionTrue, `proven: no scheduler answers to schedulerName "yunikorn"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, func(w *rcatest.World) {
+				w.AddNode(sim.Node{Name: "n"})
+				w.Wait.Spec.SchedulerName = tc.scheduler
+				owner := func(kind, of string) []metav1.OwnerReference {
+					return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: of, Controller: new(true)}}
+				}
+				w.Deployments = append(w.Deployments, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: tc.deployment}})
+				w.ReplicaSets = append(w.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "r", OwnerReferences: owner("Deployment", tc.deployment)}})
+				w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "p", OwnerReferences: owner("ReplicaSet", "r")}, Spec: corev1.PodSpec{NodeName: "n"},
+					Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: tc.ready}}}})
+			})
+			got := ""
+			if f := c.Unanswered(); f != nil {
+				got = string(f.Certainty) + ": " + f.Says
+			}
+			if got != tc.want {
+				t.Errorf("%s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
 // What Volcano's queues are guaranteed is held against all nodes together; it is the first by name that is told.
 func TestGuaranteesOfMoreThanThereIs(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -50,6 +50,8 @@ func TestGPUsOfAMDs(t *testing.T) {
 			n.Status.Capacity, n.Status.Allocatable = corev1.ResourceList{amdGPU: resource.MustParse("0")}, corev1.ResourceList{amdGPU: resource.MustParse("0")}
 		}, Installed, Missing, diagnosis.DevicePluginDown, diagnosis.Likely, "no device plugin of AMD's is installed that announces amd.com/gpu", ""},
 		"no plugin":                 {sign, func(*lab, *corev1.Node) {}, Installed, Missing, diagnosis.GPUStackMissing, diagnosis.Proven, "no device plugin of AMD's is installed", "feature.node.kubernetes.io/amd-gpu=true"},
+		"by its type of machine":    {map[string]string{"node.kubernetes.io/instance-type": "g4ad.xlarge"}, func(*lab, *corev1.Node) {}, Installed, Missing, diagnosis.GPUStackMissing, diagnosis.Proven, "no device plugin of AMD's is installed", "node.kubernetes.io/instance-type=g4ad.xlarge"},
+		"of a type with NVIDIA's":   {map[string]string{"node.kubernetes.io/instance-type": "g4dn.xlarge"}, func(*lab, *corev1.Node) {}, 0, "", "", "", "", ""},
 		"by its labeller's word":    {map[string]string{"beta.amd.com/gpu.vram.64G": "1", "amd.com/gpu.family": "AI"}, func(*lab, *corev1.Node) {}, Installed, Missing, diagnosis.GPUStackMissing, diagnosis.Proven, "no device plugin of AMD's is installed", "amd.com/gpu.family=AI"},
 		"what is there is not read": {sign, func(l *lab, _ *corev1.Node) { l.Unread["DaemonSet"] = "no right" }, Installed, Unseen, diagnosis.DevicePluginDown, diagnosis.Possible, "has GPUs of AMD's and offers no amd.com/gpu", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it is starting": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(amd.plugin, "n", aged(2*time.Minute, nil)) },

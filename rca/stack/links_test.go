@@ -174,6 +174,10 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		"its manager crashes, and nobody has a GPU": {of(all(waitsIn(driverManager), func(p *corev1.Pod) {
 			p.Status.InitContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 		})), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at k8s-driver-manager CrashLoopBackOff | RepairDeviceStack see what keeps the driver's modules in use on n: its manager fails, and no pod there has a GPU"},
+		"it waits for its node": {func(l *lab, n *corev1.Node) {
+			l.pod(parts.Driver, "n", age(time.Hour))
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		}, "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 1 h, where 21 min are normal | RepairDeviceStack mend the driver of n"},
 		"there is none for the system":                   {of(noImage("nvcr.io/nvidia/driver:580.95.05-debian13")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found; by its platform support NVIDIA publishes no driver image for debian13, in no version | RepairDeviceStack have a driver of the machine's own on n, and the GPU Operator install none there"},
 		"there is none of that version":                  {of(noImage("nvcr.io/nvidia/driver:580.95.05-ubuntu24.04")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
 		"there is none in a registry of one's own":       {of(noImage("registry.example/nvidia/driver:580.95.05-debian13")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
