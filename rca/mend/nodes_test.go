@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/nodeprobe/sim"
@@ -118,13 +119,15 @@ func TestThePluginIsRestarted(t *testing.T) {
 		plugin, report bool
 		cause          diagnosis.CauseID
 		want           string
+		sick           bool // one device is not offered
 	}{
-		"it is down":      {true, true, diagnosis.DevicePluginDown, "by plan, low " + says},
-		"its pod is gone": {false, true, diagnosis.DevicePluginDown, "by hand, low " + says},
-		"nothing reports": {true, false, diagnosis.DevicePluginDown, "by plan, low " + says + " (nobody knows what it will offer: nothing reports the GPUs of n)"},
-		"for a sick GPU":  {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says},
-		"still sick?":     {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the unhealthy devices of n are sound again: if they are, it offers them again, for health is one-way until it restarts)"},
-		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says},
+		"it is down":      {true, true, diagnosis.DevicePluginDown, "by plan, low " + says, false},
+		"its pod is gone": {false, true, diagnosis.DevicePluginDown, "by hand, low " + says, false},
+		"nothing reports": {true, false, diagnosis.DevicePluginDown, "by plan, low " + says + " (nobody knows what it will offer: nothing reports the GPUs of n)", false},
+		"for a sick GPU":  {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says, false},
+		"still sick?":     {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the unhealthy devices of n are sound again: if they are, it offers them again, for health is one-way until it restarts)", true},
+		"one is missing":  {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the driver of n finds the missing GPU by now: if it does, the device plugin offers it once it starts again)", false},
+		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says, false},
 	} {
 		w := newWorld()
 		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
@@ -134,6 +137,9 @@ func TestThePluginIsRestarted(t *testing.T) {
 		}
 		if !tc.report {
 			delete(w.Geometries, "n")
+		}
+		if tc.sick {
+			w.Nodes[0].Status.Allocatable[view.WholeGPU] = resource.MustParse("0")
 		}
 		c := w.bench(t)
 		ch := RestartPlugin(c, c.Node("n"), tc.cause)

@@ -100,15 +100,15 @@ func blockersOf(plugin string, status *fwk.Status) []Blocker {
 		out[i] = Blocker{plugin, r, unresolvable}
 	}
 	if len(out) > 1 && plugin == "NodeResourcesFit" {
-		sortExtended(out)
+		sortScalars(out)
 	}
 	return out
 }
 
-// sortExtended puts extended resources, which noderesources/fit.go names behind the others
+// sortScalars puts extended resources and huge pages, which noderesources/fit.go names behind the others
 // in the order of a map, in that of their names.
-func sortExtended(short []Blocker) {
-	if i := slices.IndexFunc(short, func(b Blocker) bool { return strings.Contains(b.Reason, "/") }); i >= 0 {
+func sortScalars(short []Blocker) {
+	if i := slices.IndexFunc(short, func(b Blocker) bool { return strings.Contains(b.Reason, "/") || strings.Contains(b.Reason, " hugepages-") }); i >= 0 {
 		slices.SortFunc(short[i:], func(a, b Blocker) int { return strings.Compare(a.Reason, b.Reason) })
 	}
 }
