@@ -7,8 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -35,11 +35,9 @@ func (w *world) uses(of map[string]diagnosis.Use) {
 	}
 }
 
-// typed names the type of a node's machine.
-func typed(instanceType string) func(*corev1.Node, *nodeprobe.NodeGeometry) {
-	return func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
-		n.Labels[corev1.LabelInstanceTypeStable] = instanceType
-	}
+// ofFour is a node whose machine is of a type with four GPUs.
+func ofFour(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+	n.Labels[corev1.LabelInstanceTypeStable] = "g6.24xlarge"
 }
 
 var idle = diagnosis.Use{Idle: true, Watched: 30 * time.Minute, Max: 1.5, Since: rcatest.Noon.Add(-time.Hour)}
@@ -63,7 +61,7 @@ GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
   Node/n1: capacity nvidia.com/gpu=2, one pod asks for 3
 `},
 		"more than the node announces, and as many as its type of machine has": {func(w *world) {
-			w.unreported(l4("n1", 3), typed("g6.24xlarge"))
+			w.unreported(l4("n1", 3), ofFour)
 			w.pod("w", "", "nvidia.com/gpu", 4)
 		}, `
 GPUUnhealthy likely n1: announces fewer GPUs than its machine has: not all were found when its device plugin began
@@ -71,16 +69,16 @@ GPUUnhealthy likely n1: announces fewer GPUs than its machine has: not all were 
   Node/n1: capacity nvidia.com/gpu=3
 `},
 		"more than its type of machine has": {func(w *world) {
-			w.unreported(l4("n1", 3), typed("g6.24xlarge"))
+			w.unreported(l4("n1", 3), ofFour)
 			w.pod("w", "", "nvidia.com/gpu", 5)
 		}, `
 GPURequestTooLarge proven n1: has fewer GPUs than one pod asks for
   Node/n1: capacity nvidia.com/gpu=3, one pod asks for 5
 `},
 		"a probe has looked, and some are cut by a layout": {func(w *world) {
-			w.gpuNode(l4("n1", 3), typed("g6.24xlarge"))
-			w.unreported(l4("n2", 3), typed("g6.24xlarge"), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["nvidia.com/mig.config"] = "custom" })
-			w.unreported(l4("n3", 3), typed("g6.24xlarge"), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+			w.gpuNode(l4("n1", 3), ofFour)
+			w.unreported(l4("n2", 3), ofFour, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Labels["nvidia.com/mig.config"] = "custom" })
+			w.unreported(l4("n3", 3), ofFour, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
 				n.Status.Capacity["nvidia.com/mig-1g.5gb"] = resource.MustParse("7")
 			})
 			w.pod("w", "", "nvidia.com/gpu", 4)

@@ -24,10 +24,10 @@ func TestGPUsThatGpushareIsToShare(t *testing.T) {
 		cause        diagnosis.CauseID
 		says         string
 	}{
-		"a taint keeps it off":   {"gpushare", "team", true, diagnosis.GPUStackNotOnNode, "kube-system/share does not run there: it does not tolerate taint team:NoSchedule"},
-		"it is not there":        {"gpushare", "", false, diagnosis.GPUStackMissing, "is installed that announces aliyun.com/gpu-mem"},
-		"the node has no label":  {"other", "team", true, "", ""},
-		"no pod of it is made":   {"gpushare", "", true, diagnosis.GPUStackNotOnNode, "which selects it"},
+		"a taint keeps it off":  {"gpushare", "team", true, diagnosis.GPUStackNotOnNode, "kube-system/share does not run there: it does not tolerate taint team:NoSchedule"},
+		"it is not there":       {"gpushare", "", false, diagnosis.GPUStackMissing, "is installed that announces aliyun.com/gpu-mem"},
+		"the node has no label": {"other", "team", true, "", ""},
+		"no pod of it is made":  {"gpushare", "", true, diagnosis.GPUStackNotOnNode, "which selects it"},
 	} {
 		l := newLab()
 		n := l.gpuNode("n")

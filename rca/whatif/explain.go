@@ -108,7 +108,9 @@ func blockersOf(plugin string, status *fwk.Status) []Blocker {
 // sortScalars puts extended resources and huge pages, which noderesources/fit.go names behind the others
 // in the order of a map, in that of their names.
 func sortScalars(short []Blocker) {
-	if i := slices.IndexFunc(short, func(b Blocker) bool { return strings.Contains(b.Reason, "/") || strings.Contains(b.Reason, " hugepages-") }); i >= 0 {
+	if i := slices.IndexFunc(short, func(b Blocker) bool {
+		return strings.Contains(b.Reason, "/") || strings.Contains(b.Reason, " hugepages-")
+	}); i >= 0 {
 		slices.SortFunc(short[i:], func(a, b Blocker) int { return strings.Compare(a.Reason, b.Reason) })
 	}
 }
