@@ -27,10 +27,10 @@ var readAnnotations = map[string]bool{
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,
 	noteOfRange:                   true,
 	"weave.works/kured-node-lock": true, // on kured's own DaemonSet: whose turn it is to reboot
-	// Claims that were made for a pod.
 	// What part of a GPU is asked of KAI (incident.SharesGPU).
 	"gpu-fraction": true,
 	"gpu-memory":   true,
+	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,
 	// Volumes.

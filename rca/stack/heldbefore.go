@@ -10,9 +10,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// heldBefore completes a finding of a driver that does not come up with the pods that have run with the one
-// before it: while they hold that, no other can be loaded. Whether that is why only its log says, so nobody
-// is to leave for it first.
+// heldBefore completes a finding of a driver that does not come up with the pods that have run with the one before it: while they
+// hold that, no other can be loaded. Whether that is why only its log says, so nobody is to leave for it first.
 func (l *driverLink) heldBefore(f *Finding) {
 	before := slices.DeleteFunc(parts.Users(l.n), func(p *corev1.Pod) bool {
 		return !slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {

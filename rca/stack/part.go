@@ -28,6 +28,6 @@ func (s *Stack) part(n *view.Node, r parts.Role) part {
 // finding is what is the matter with a link, as the pod shows it.
 func (p *part) finding(link Link, state State, cause diagnosis.CauseID, says string) *Finding {
 	f := p.s.finding(link, state, cause, says, podRef(p.pod), p.Text(), p.Claims...)
-	f.Unready = p.State == parts.Starting && p.n.ReadySince().IsZero()
+	f.Unready = p.State == parts.Starting && parts.Unready(p.n)
 	return f
 }

@@ -39,7 +39,8 @@ func (l *driverLink) unpublished(f *Finding, system string) {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have a driver of the machine's own on " + n.Name + ", and the GPU Operator install none there", Until: f.Mends[0].Until, Risk: diagnosis.LowRisk, Minutes: 20,
 		Steps: []string{"install NVIDIA's driver with the system's packages, or take a machine image that has it; or have the node made again with a system that there are driver images for (Ubuntu LTS, RHEL)", "keep the GPU Operator's driver off: its other parts then go by the machine's"}}
 	shows, off := "nvidia-smi", l.set(`"enabled":false`)
-	if l.others(func(osImage string) bool { return osImage == os }) {
+	mixed := l.others(func(osImage string) bool { return osImage == os })
+	if mixed {
 		off = fmt.Sprintf("kubectl label node %s %s=pre-installed --overwrite  # this node alone: others have theirs by the GPU Operator", n.Name, DeployDriver)
 	}
 	switch {
@@ -51,11 +52,15 @@ func (l *driverLink) unpublished(f *Finding, system string) {
 		if n.Labels[gkeDriver] == "" {
 			m.Commands = []string{"kubectl apply -f " + googlesInstaller + "cos/daemonset-preloaded.yaml"}
 		}
-		m.Commands = append(m.Commands, off, "helm upgrade RELEASE nvidia/gpu-operator -n "+l.pod.Namespace+" --reuse-values --set driver.enabled=false --set hostPaths.driverInstallDir="+at+" --set toolkit.installDir="+at+" --set cdi.enabled=true")
+		place := "helm upgrade RELEASE nvidia/gpu-operator -n " + l.pod.Namespace + " --reuse-values --set driver.enabled=false --set hostPaths.driverInstallDir=" + at + " --set toolkit.installDir=" + at + " --set cdi.enabled=true"
+		if mixed { // which hold for every node
+			place = "# where the GPU Operator looks for drivers holds for all its nodes, and others have theirs elsewhere: leave this one to GKE's own device plugin (kubectl label node " + n.Name + " " + operands + "=false)"
+		}
+		m.Commands = append(m.Commands, off, place)
 	case strings.HasPrefix(system, "amzn"):
 		m.Steps[0] = "have the node made again from an EKS image with NVIDIA's driver (AL2023_x86_64_NVIDIA, AL2_x86_64_GPU), or install the driver on it"
-		m.Commands = []string{off}
-	default:
+	}
+	if len(m.Commands) == 0 {
 		m.Commands = []string{off}
 	}
 	m.Commands = append(m.Commands, "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host "+shows+"  # once the machine has a driver", "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")

@@ -29,6 +29,7 @@ func TestSystemsWithoutADriverImage(t *testing.T) {
 		"beside others":           {"debian12", func(l *lab, _ *corev1.Node) { l.gpuNode("other").Status.NodeInfo.OSImage = "Ubuntu" }, []string{label}, []string{off, google}},
 		"Amazon's":                {"amzn2023", func(*lab, *corev1.Node) {}, []string{off}, []string{label, google, helm}},
 		"Google's":                {"cos121", func(*lab, *corev1.Node) {}, []string{google, off, helm}, []string{label}},
+		"Google's, beside others": {"cos121", func(l *lab, _ *corev1.Node) { l.gpuNode("other").Status.NodeInfo.OSImage = "Ubuntu" }, []string{google, label, "# where the GPU Operator looks"}, []string{off, helm}},
 		"Google's, with a driver": {"cos121", func(_ *lab, n *corev1.Node) { n.Labels[gkeDriver] = "latest" }, []string{off, helm}, []string{label, google}},
 	} {
 		t.Run(name, func(t *testing.T) {

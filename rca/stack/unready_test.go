@@ -22,13 +22,14 @@ func TestWhatWaitsForItsNode(t *testing.T) {
 		"it waits, the node is not ready":  {corev1.ConditionFalse, age(time.Hour), true},
 		"nobody hears of the node":         {corev1.ConditionUnknown, age(time.Hour), true},
 		"it waits, the node is ready":      {corev1.ConditionTrue, age(time.Hour), false},
+		"nothing is said of the node":      {"", age(time.Hour), false},
 		"it fails, the node is not ready":  {corev1.ConditionFalse, crashes("no headers"), false},
 		"its image is not there, nor node": {corev1.ConditionFalse, imageMissing, false},
 	} {
 		l := newLab()
-		l.gpuNode("n").Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tc.ready}}
-		if tc.ready == corev1.ConditionTrue {
-			l.Nodes[0].Status.Conditions[0].LastTransitionTime.Time = noon.Add(-2 * time.Hour)
+		n := l.gpuNode("n")
+		if tc.ready != "" {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tc.ready}}
 		}
 		l.pod(parts.Driver, "n", tc.edit)
 		w := view.New(l.State)

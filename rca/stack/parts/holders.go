@@ -30,3 +30,10 @@ func Asking(n *view.Node, is func(corev1.ResourceName) bool) []*corev1.Pod {
 	}
 	return out
 }
+
+// Unready says whether the node's kubelet does not call it Ready; not of one that says nothing of that.
+func Unready(n *view.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
