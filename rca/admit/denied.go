@@ -11,30 +11,31 @@ import (
 )
 
 // keepToPolicy is for the webhook that works and denies the pods: what it demands it says itself.
-func keepToPolicy(c *edit.Workload, ch *edit.Change, describe, webhooks string) {
-	ch.Title = "see which policy denies it: its webhook is named in the refusal"
-	ch.Commands = []string{describe, webhooks}
+func (a *answer) keepToPolicy() {
+	c := a.c
+	a.Title = "see which policy denies it: its webhook is named in the refusal"
+	a.Commands = []string{a.describe, webhooks}
 	words := c.Refused.PolicySays()
 	if words == "" {
 		return
 	}
 	if webhook := c.Refused.FailsAtIt(); webhook != "" {
-		ch.Title = fmt.Sprintf("have the owner of admission webhook %s mend it, or leave out of it the pods of %s: %s", webhook, c.WorkloadName(), view.Quotable(words, 240))
-		ch.Commands = []string{describe, serversOfWebhooks + " | grep -w " + webhook + "  # its configuration and its server's Service: what that server logs says more"}
+		a.Title = fmt.Sprintf("have the owner of admission webhook %s mend it, or leave out of it the pods of %s: %s", webhook, c.WorkloadName(), view.Quotable(words, 240))
+		a.Commands = []string{a.describe, serversOfWebhooks + " | grep -w " + webhook + "  # its configuration and its server's Service: what that server logs says more"}
 		return
 	}
 	if demand, change := onAutopilot(c, words); demand != "" {
-		ch.Title = fmt.Sprintf("have the pods of %s keep to what GKE Autopilot demands: %s", c.WorkloadName(), demand)
-		ch.Commands = []string{c.EditByHand(change), describe}
+		a.Title = fmt.Sprintf("have the pods of %s keep to what GKE Autopilot demands: %s", c.WorkloadName(), demand)
+		a.Commands = []string{c.EditByHand(change), a.describe}
 		return
 	}
 	if fields, command := onKnative(c.Refused.Says()); fields != "" {
-		ch.Title = fmt.Sprintf("have Knative let services set %s, which it does not by default, or leave that out of %s", fields, c.WorkloadName())
-		ch.Commands = []string{command, describe, c.EditByHand("or this: without " + fields)}
+		a.Title = fmt.Sprintf("have Knative let services set %s, which it does not by default, or leave that out of %s", fields, c.WorkloadName())
+		a.Commands = []string{command, a.describe, c.EditByHand("or this: without " + fields)}
 		return
 	}
-	ch.Title = fmt.Sprintf("have the pods of %s keep to the policy that denies them, or its owner let them in: %s", c.WorkloadName(), view.Quotable(words, 240))
-	ch.Commands = append(ch.Commands, c.EditByHand("as it says"))
+	a.Title = fmt.Sprintf("have the pods of %s keep to the policy that denies them, or its owner let them in: %s", c.WorkloadName(), view.Quotable(words, 240))
+	a.Commands = append(a.Commands, c.EditByHand("as it says"))
 }
 
 // onKnative are fields of a pod that Knative's webhook denies a service to set, and the command that lets all services do so:

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -46,8 +45,8 @@ func TestAWebhookThatFails(t *testing.T) {
 	w := newWorld()
 	c := w.bench(t, "Deployment")
 	c.Refused.All = []incident.Refusal{{Pod: &corev1.Pod{Spec: w.Wait.Spec}, Says: `admission webhook "mpod.kb.io" denied the request: Internal error occurred: no such field`}}
-	ch := edit.Change{}
-	keepToPolicy(c, &ch, "describe", "webhooks")
+	ch := &answer{c: c, describe: "describe"}
+	ch.keepToPolicy()
 	if want := "have the owner of admission webhook mpod.kb.io mend it, or leave out of it the pods of " + c.WorkloadName() + ": Internal error occurred: no such field"; ch.Title != want {
 		t.Errorf("got  %s\nwant %s", ch.Title, want)
 	}
