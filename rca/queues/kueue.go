@@ -47,7 +47,11 @@ func (c *Case) NotAdmitted() *view.Finding {
 		return view.Found(diagnosis.Proven, says+": "+lacks, append(evidence, fact)...)
 	}
 	if fact, lacks := c.NoWorkload(); lacks {
-		behind, facts := c.WhyUnqueued().says()
+		u := c.WhyUnqueued()
+		if left := c.LeftBehind(); left != nil && !u.Down {
+			return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, and keeps "+refOf("Workload", left)+" of one of its name that is gone", append(evidence, fact)...)
+		}
+		behind, facts := u.says()
 		return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, so no queue has looked at it"+behind, append(append(evidence, fact), facts...)...)
 	}
 	if w != nil {

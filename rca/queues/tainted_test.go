@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -151,6 +153,58 @@ func TestWhyThereIsNoWorkload(t *testing.T) {
 		c.Held = &incident.Refusal{Owner: incident.Ref{Kind: "Job", Namespace: "a", Name: "j"}, Queue: "team"}
 		if got := describe(); got != k.want {
 			t.Errorf("%s: %s, want %s", name, got, k.want)
+		}
+	}
+}
+
+// A Workload of an object that is gone keeps the name of what was made again: one with another uid, by the same name.
+func TestAWorkloadThatIsLeftBehind(t *testing.T) {
+	job := func(edit func(w *unstructured.Unstructured, o *metav1.OwnerReference)) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			yes, left := true, object("a", "job-j-1f", map[string]any{})
+			by := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "first", Controller: &yes}
+			edit(left, &by)
+			left.SetOwnerReferences([]metav1.OwnerReference{by})
+			w.QueuedWorkloads = append(w.QueuedWorkloads, left)
+			w.Wait.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "second", Controller: &yes}}
+		}
+	}
+	const left = "Workload/a/job-j-1f: is of another object of that name, which has another uid and is gone"
+	for name, tc := range map[string]struct {
+		edit func(w *unstructured.Unstructured, o *metav1.OwnerReference)
+		more func(*rcatest.World)
+		want string
+	}{
+		"of the first":             {want: left},
+		"of this one":              {edit: func(_ *unstructured.Unstructured, o *metav1.OwnerReference) { o.UID = "second" }},
+		"whose uid is not known":   {edit: func(_ *unstructured.Unstructured, o *metav1.OwnerReference) { o.UID = "" }},
+		"of another name":          {edit: func(_ *unstructured.Unstructured, o *metav1.OwnerReference) { o.Name = "other" }},
+		"of another kind":          {edit: func(_ *unstructured.Unstructured, o *metav1.OwnerReference) { o.Kind = "RayJob" }},
+		"in another namespace":     {edit: func(w *unstructured.Unstructured, _ *metav1.OwnerReference) { w.SetNamespace("b") }},
+		"the pod names another":    {more: func(w *rcatest.World) { w.Wait.Labels = map[string]string{prebuilt: "mine"} }},
+		"nothing makes the pod":    {more: func(w *rcatest.World) { w.Wait.OwnerReferences = nil }},
+		"something else makes it":  {more: func(w *rcatest.World) { w.Wait.OwnerReferences[0].Name = "other" }},
+		"another kind makes it":    {more: func(w *rcatest.World) { w.Wait.OwnerReferences[0].Kind = "RayJob" }},
+		"nobody knows who made it": {more: func(w *rcatest.World) { w.Wait.OwnerReferences[0].UID = "" }},
+	} {
+		c := open(t, func(w *rcatest.World) {
+			if tc.edit == nil {
+				tc.edit = func(*unstructured.Unstructured, *metav1.OwnerReference) {}
+			}
+			if job(tc.edit)(w); tc.more != nil {
+				tc.more(w)
+			}
+		})
+		if c.LeftBehind() != nil {
+			t.Errorf("%s: the pod has its gate, and is told of what is suspended", name)
+		}
+		c.Held = &incident.Refusal{Owner: incident.Ref{Kind: "Job", Namespace: "a", Name: "j"}, Queue: "team"}
+		got := ""
+		if w := c.LeftBehind(); w != nil {
+			got = facts([]diagnosis.Evidence{leftFact(w, c.ownerUID())})[0]
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }

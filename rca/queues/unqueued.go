@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
@@ -34,6 +35,9 @@ func (c *Case) NoWorkload() (diagnosis.Evidence, bool) {
 	ref := c.podRef()
 	if c.Held != nil {
 		ref = view.ObjectRef(c.Held.Owner.Kind, c.Held.Owner.Namespace, c.Held.Owner.Name)
+	}
+	if left := c.LeftBehind(); left != nil {
+		return leftFact(left, c.ownerUID()), true
 	}
 	named := c.namedWorkloads()
 	if len(named) == 0 {
@@ -76,6 +80,34 @@ func (c *Case) WhyUnqueued() *Unqueued {
 		}
 	}
 	return u
+}
+
+// LeftBehind is the Workload of an object that had the name of what makes the pod, and is gone: it has another uid, so Kueue takes
+// it for nobody's, and makes no other of that name (kueue issue 1726). nil where none is.
+func (c *Case) LeftBehind() *unstructured.Unstructured {
+	uid := c.ownerUID()
+	if c.Held == nil || uid == "" || len(c.namedWorkloads()) > 0 {
+		return nil
+	}
+	of := c.Held.Owner
+	for _, w := range c.Cluster.State.QueuedWorkloads {
+		if o := metav1.GetControllerOfNoCopy(w); w.GetNamespace() == of.Namespace && o != nil && o.UID != "" && o.UID != uid && incident.OwnerKind(o) == of.Kind && o.Name == of.Name {
+			return w
+		}
+	}
+	return nil
+}
+
+// ownerUID is that of what makes the pods; empty where it is not known.
+func (c *Case) ownerUID() types.UID {
+	if o := metav1.GetControllerOfNoCopy(c.Pod); o != nil && c.Held != nil && incident.OwnerKind(o) == c.Held.Owner.Kind && o.Name == c.Held.Owner.Name {
+		return o.UID
+	}
+	return ""
+}
+
+func leftFact(w *unstructured.Unstructured, uid types.UID) diagnosis.Evidence {
+	return diagnosis.Fact(refOf("Workload", w), "is of another object of that name, which has another uid and is gone", diagnosis.That("metadata.ownerReferences[*].uid", "", diagnosis.IsNot, string(uid)))
 }
 
 // says tells of it, and of what of that is proven.
