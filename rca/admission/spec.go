@@ -60,6 +60,17 @@ func (c *Refused) invalidSpec() APIRefusal {
 	return APIRefusal{Kind: InvalidSpec, Name: field, words: "its pods are invalid", certainty: diagnosis.Possible, says: "validation refuses what its template, or what changes its pods on the way, makes"}
 }
 
+// denied is how the API server tells of an admission webhook that denies a request (apiserver, pkg/admission/plugin/webhook/errors).
+var denied = regexp.MustCompile(`admission webhook "([a-zA-Z0-9.-]+)" denied the request:? ?(.*)`)
+
+// Denied is the admission webhook that words say has denied a request, and what it says to that; empty where they are about anything else.
+func Denied(words string) (webhook, says string) {
+	if m := denied.FindStringSubmatch(strings.Join(strings.Fields(words), " ")); m != nil {
+		return m[1], m[2]
+	}
+	return "", ""
+}
+
 // PolicySays is what an admission webhook says in its denial, in its own words; empty where it says nothing.
 func (c *Refused) PolicySays() string {
 	_, words, _ := strings.Cut(strings.Join(strings.Fields(c.Says()), " "), "denied the request: ")

@@ -21,7 +21,7 @@ func (a *answer) keepToPolicy() {
 	}
 	if webhook := c.Refused.FailsAtIt(); webhook != "" {
 		a.Title = fmt.Sprintf("have the owner of admission webhook %s mend it, or leave out of it the pods of %s: %s", webhook, c.WorkloadName(), view.Quotable(words, 240))
-		a.Commands = []string{a.describe, serversOfWebhooks + " | grep -w " + webhook + "  # its configuration and its server's Service: what that server logs says more"}
+		a.Commands = []string{a.describe, edit.ServersOfWebhooks + " | grep -w " + webhook + "  # its configuration and its server's Service: what that server logs says more"}
 		return
 	}
 	if demand, change := onAutopilot(c, words); demand != "" {
@@ -64,9 +64,6 @@ var knativeFlags = map[string]string{
 	"runtimeClassName": "kubernetes.podspec-runtimeclassname", "schedulerName": "kubernetes.podspec-schedulername", "priorityClassName": "kubernetes.podspec-priorityclassname",
 	"topologySpreadConstraints": "kubernetes.podspec-topologyspreadconstraints", "securityContext": "kubernetes.podspec-securitycontext",
 }
-
-// serversOfWebhooks lists which configuration has which webhooks, and whose Service answers for them.
-const serversOfWebhooks = `kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations -o jsonpath='{range .items[*]}{.kind}/{.metadata.name}{range .webhooks[*]} {.name} {.clientConfig.service.namespace}/{.clientConfig.service.name}{end}{"\n"}{end}'`
 
 // onAutopilot says what GKE Autopilot demands of a pod with GPUs that it denies, where that is a node selector: the model in place
 // of the pool, which is Google's there (cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus).

@@ -229,7 +229,7 @@ Unknown possible : the default scheduler's filters accept n1 now; volcano decide
 			w.pod("w", "", "nvidia.com/gpu", 1)
 			w.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodInitialized, Reason: corev1.PodReasonSchedulerError, Message: "other"}, {Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulerError, Message: "binding  volumes: timed out"}}
 		}, `
-Unknown possible : the scheduler fails on it: binding volumes: timed out; its filters accept n1 now
+Unknown possible : the scheduler fails on it: binding volumes: timed out; the scheduler's filters accept n1 now
   Pod/ml/w: PodScheduled: SchedulerError: binding volumes: timed out
 `},
 		"it fails, and another node lacks something": {func(w *world) {
@@ -241,7 +241,7 @@ Unknown possible : the scheduler fails on it: binding volumes: timed out; its fi
 		}, `
 GPUsInUse proven n2: all whole GPUs are held
   Node/n2: allocatable nvidia.com/gpu=1, requested 1
-Unknown possible : the scheduler fails on it: timed out; its filters accept n1 now
+Unknown possible : the scheduler fails on it: timed out; the scheduler's filters accept n1 now
   Pod/ml/w: PodScheduled: SchedulerError: timed out
 `},
 		"nothing blocks it": {func(w *world) {

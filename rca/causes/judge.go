@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -142,8 +143,11 @@ var nothingKeeps = PodRule{ID: diagnosis.Unknown, Tell: func(c *Case) *finding {
 	if settled || c.bound || c.Unborn || len(c.Incident.Pods) != 1 || len(c.Verdict.Feasible()) == 0 || c.Queue.SchedulerName() != corev1.DefaultSchedulerName {
 		return nil
 	}
-	if c.SchedulerFails() != "" {
+	if fails := c.SchedulerFails(); fails != "" {
 		c.entitle(diagnosis.Unknown, "the scheduler fails on it")
+		if webhook, _ := admission.Denied(fails); webhook != "" {
+			c.entitle(diagnosis.Unknown, "a webhook denies its binding")
+		}
 	}
 	return c.nothingBlocks()
 }}
@@ -153,7 +157,11 @@ var nothingKeeps = PodRule{ID: diagnosis.Unknown, Tell: func(c *Case) *finding {
 func (c *Case) nothingBlocks() *finding {
 	feasible, by := c.Verdict.Feasible(), c.Queue.SchedulerName()
 	if says := c.SchedulerFails(); len(feasible) > 0 && says != "" {
-		return &finding{diagnosis.Possible, "the scheduler fails on it: " + view.Cut(says, 160) + "; its filters accept " + feasible[0] + " now", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "PodScheduled: "+corev1.PodReasonSchedulerError+": "+says, append(c.taken(feasible[0]), diagnosis.That("status.conditions[type=PodScheduled].reason", "", diagnosis.Is, corev1.PodReasonSchedulerError), diagnosis.Says(says))...)}}
+		certainty, words := diagnosis.Possible, "the scheduler fails on it: "+view.Cut(says, 160)
+		if webhook, why := admission.Denied(says); webhook != "" {
+			certainty, words = diagnosis.Likely, "admission webhook "+webhook+" denies its binding: "+view.Quotable(why, 160)
+		}
+		return &finding{certainty, words + "; the scheduler's filters accept " + feasible[0] + " now", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "PodScheduled: "+corev1.PodReasonSchedulerError+": "+says, append(c.taken(feasible[0]), diagnosis.That("status.conditions[type=PodScheduled].reason", "", diagnosis.Is, corev1.PodReasonSchedulerError), diagnosis.Says(says))...)}}
 	}
 	if len(feasible) > 0 && by != corev1.DefaultSchedulerName {
 		but := ""

@@ -23,6 +23,9 @@ func (c *Bench) unsettled() []edit.Change {
 	case m == nil && sick != "":
 		return []edit.Change{seeToUnhealthy(c, sick)}
 	case m == nil && c.SchedulerFails() != "":
+		if let := c.LetBeBound(diagnosis.Unknown, c.SchedulerFails()); let != nil {
+			return []edit.Change{*let}
+		}
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, "see in the scheduler's log, and among its known errors, why it fails on "+c.Pod.Name+" behind its filters", "what fails behind the filters (scores, volumes, binding) is in no object",
 			fmt.Sprintf("kubectl -n %s describe pod %s  # its error; it tries again by itself", c.Pod.Namespace, c.Pod.Name),
 			"kubectl -n kube-system logs -l component=kube-scheduler --tail=-1 | grep "+c.Pod.Name,

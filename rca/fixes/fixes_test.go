@@ -43,7 +43,9 @@ func TestOrderOfFixes(t *testing.T) {
 		{"work that goes on", good(func(f *candidate) { f.cost = evict.Cost{Working: 1} })},
 		{"beyond a budget", good(func(f *candidate) { f.cost = evict.Cost{Beyond: 1} })},
 		{"by hand", good(func(f *candidate) { f.fix.Automatic = false })},
-		{"one of two runs", good(func(f *candidate) { f.fix.Effect, f.net = &diagnosis.Effect{Runs: 1, Of: 2}, net{0: 1} })},
+		{"one of two runs", good(func(f *candidate) {
+			f.fix.Effect, f.net = &diagnosis.Effect{Runs: 1, Of: 2, WaitingBefore: 2, WaitingAfter: 1}, net{0: 1}
+		})},
 		{"gives something else", good(func(f *candidate) { f.keeps = false })},
 		{"gives something else, stopping nobody", good(func(f *candidate) { f.keeps, f.victims, f.net = false, nil, net{0: 1} })},
 		{"two run and one then waits", good(func(f *candidate) { f.thenWait, f.gains, f.net = []*corev1.Pod{same}, true, net{0: 1} })},

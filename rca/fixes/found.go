@@ -21,16 +21,25 @@ func (all Found) Fixes() []diagnosis.Fix {
 }
 
 // Root are the causes that the best proved fix removes, that of its most disruptive change first; so are those of the
-// first fix of all where the pod runs once a person has mended a node by it. None where none settles it.
+// first fix of all where the pod runs once a person has mended a node by it. Where what is proved leaves as many waiting, what the
+// autoscaler has said is why. None where none settles it.
 func (all Found) Root() []diagnosis.CauseID {
+	var moves *candidate
 	for i, f := range all {
 		mended := i == 0 && !f.beside && f.fix.Proof.Verdict == diagnosis.Waits && f.fix.Kind != diagnosis.Wait
-		if f.removes != "" && (f.fix.Proof.Verdict == diagnosis.Schedules || mended) {
+		schedules := f.fix.Proof.Verdict == diagnosis.Schedules
+		if f.removes != "" && (schedules && f.class().Helps() || mended) {
 			return f.removed()
 		}
+		if f.removes != "" && schedules && moves == nil {
+			moves = f
+		}
 	}
-	if len(all) > 0 && all[0].beside {
-		return all[0].removed() // nothing better than what the autoscaler has said
+	if i := slices.IndexFunc(all, func(f *candidate) bool { return f.beside }); i == 0 || i > 0 && moves != nil {
+		return all[i].removed() // nothing better than what the autoscaler has said
+	}
+	if moves != nil {
+		return moves.removed()
 	}
 	return nil
 }

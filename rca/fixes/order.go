@@ -12,6 +12,8 @@ import (
 // class is that of a fix once it was tried.
 func (f *candidate) class() diagnosis.Class {
 	e := f.fix.Effect
+	// Some run, and as many wait as before: what its rollout adds does.
+	stays := e != nil && e.Runs < e.Of && e.WaitingAfter >= e.WaitingBefore && len(f.thenWait) == 0
 	switch v := f.fix.Proof.Verdict; {
 	case v == diagnosis.Waits && f.beside && f.removes == diagnosis.ScalingUp:
 		return diagnosis.StopsNobody
@@ -21,15 +23,15 @@ func (f *candidate) class() diagnosis.Class {
 		return refuted
 	case v != diagnosis.Schedules || e == nil || f.fix.Kind == diagnosis.Manual:
 		return diagnosis.NotProved
-	case len(f.thenWait) == 0 && e.Runs > 0 && !f.ends():
+	case len(f.thenWait) == 0 && e.Runs > 0 && !stays && !f.ends():
 		if f.keeps && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
 			return diagnosis.StopsNobody
 		}
 		return diagnosis.HarmsNobody
-	case f.gains:
+	case f.gains && !stays:
 		return diagnosis.HarmsLess
-	case f.astray:
-		return diagnosis.NotProved
+	case f.astray, e.WaitingAfter > e.WaitingBefore:
+		return diagnosis.NotProved // worse than nothing
 	}
 	return diagnosis.MusicalChair
 }

@@ -181,7 +181,10 @@ func TestClasses(t *testing.T) {
 	}{
 		"stops nobody, and it is as asked": {candidate{keeps: true, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 1}}}, diagnosis.StopsNobody},
 		"something else is asked":          {candidate{fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 1}}}, diagnosis.HarmsNobody},
-		"not all run":                      {candidate{keeps: true, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 2}}}, diagnosis.HarmsNobody},
+		"not all run":                      {candidate{keeps: true, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 2, WaitingBefore: 2, WaitingAfter: 1}}}, diagnosis.HarmsNobody},
+		"not all run, and as many wait":    {candidate{keeps: true, gains: true, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 2, WaitingBefore: 2, WaitingAfter: 2}}}, diagnosis.MusicalChair},
+		"not all run, and more wait":       {candidate{keeps: true, gains: true, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 2, WaitingBefore: 2, WaitingAfter: 3}}}, diagnosis.NotProved},
+		"of lower priority, as many wait":  {candidate{keeps: true, gains: true, thenWait: []*corev1.Pod{same}, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 2, WaitingBefore: 2, WaitingAfter: 2}}}, diagnosis.HarmsLess},
 		"one is restarted":                 {candidate{keeps: true, restarts: []*corev1.Pod{same}, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 1}}}, diagnosis.HarmsNobody},
 		"nobody runs":                      {candidate{keeps: true, fix: diagnosis.Fix{Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Of: 1}}}, diagnosis.MusicalChair},
 		"by hand, whatever it is":          {candidate{keeps: true, fix: diagnosis.Fix{Kind: diagnosis.Manual, Proof: diagnosis.Proof{Verdict: diagnosis.Schedules}, Effect: &diagnosis.Effect{Runs: 1, Of: 1}}}, diagnosis.NotProved},

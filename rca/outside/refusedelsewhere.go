@@ -32,6 +32,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out[0].Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --previous", p.Namespace, p.Name)}, out[0].Commands...)
 		ofWaitedFor(c, by, p, &out[0])
 	}
+	if let := c.LetBeBound(diagnosis.SchedulerRefused, w.Message()); let != nil {
+		return []edit.Change{*let, ch}
+	}
 	if w.OfReports() {
 		if agent := haveAgent(c, by); agent != nil {
 			return []edit.Change{*agent, ch}

@@ -102,6 +102,9 @@ func (w Word) OfMIGStrategy() bool {
 	return strings.Contains(w.message, "non MIG jobs cant run on a node with MigStrategy='mixed'")
 }
 
+// Message is what was said, in whole.
+func (w Word) Message() string { return w.message }
+
 // OfGang says whether the words are about the gang as a whole: Volcano's "3/4 tasks in
 // gang unschedulable: pod group is not ready, …" and KAI's "Job is not ready for
 // scheduling. Waiting for 2 pods, …".

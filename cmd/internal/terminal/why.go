@@ -75,8 +75,8 @@ func (o reasons) why(d diagnosis.Diagnosis) []string {
 	var rows []row
 	for _, c := range d.Causes {
 		// A cause of no node is told of the pod or of the cluster.
-		if len(c.Nodes) == 0 && len(rows) < o.whyLines()-1 {
-			rows = append(rows, row{says: o.clean(c.Says), ids: o.label(c), fact: o.decisive(c, nil)})
+		if says := ofNoNode(d, c); says != "" && len(rows) < o.whyLines()-1 {
+			rows = append(rows, row{says: o.clean(says), ids: o.label(c), fact: o.decisive(c, nil)})
 		}
 	}
 	shown := groups(d)
@@ -95,6 +95,30 @@ func (o reasons) why(d diagnosis.Diagnosis) []string {
 		rows = append(rows, row{says: "no node could be judged"})
 	}
 	return o.tree(rows)
+}
+
+// ofNoNode is what a cause says of the pod or of the cluster: all of it where it names no node, else what stands before the words
+// that are about nodes.
+func ofNoNode(d diagnosis.Diagnosis, c diagnosis.Cause) string {
+	if len(c.Nodes) == 0 {
+		return c.Says
+	}
+	own := ""
+	for _, n := range d.Nodes {
+		says := n.Says[c.ID]
+		if says == "" {
+			continue
+		}
+		before, _, about := strings.Cut(c.Says, "; "+says)
+		if !about || own != "" && len(before) >= len(own) {
+			if strings.HasPrefix(c.Says, says) {
+				return ""
+			}
+			continue
+		}
+		own = before
+	}
+	return own
 }
 
 func (o reasons) whyLines() int {
