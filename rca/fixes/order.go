@@ -24,7 +24,7 @@ func (f *candidate) class() diagnosis.Class {
 	case v != diagnosis.Schedules || e == nil || f.fix.Kind == diagnosis.Manual:
 		return diagnosis.NotProved
 	case len(f.thenWait) == 0 && e.Runs > 0 && !stays && !f.ends():
-		if f.keeps && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
+		if f.keeps && !f.astray && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
 			return diagnosis.StopsNobody
 		}
 		return diagnosis.HarmsNobody

@@ -62,16 +62,25 @@ var codes = map[string]Ground{
 // autoscaler tells a pod what Google's codes are.
 var phrases = []string{"Out of host capacity", "GCE out of resources", "GCE quota exceeded", "IP space exhausted", "Service Account was deleted"}
 
+// azureQuota is how Azure's OperationNotAllowed, which is the code of much else, tells of a quota of cores: of a family of machines, of a region, or
+// of low priority (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota).
+var azureQuota = regexp.MustCompile(`OperationNotAllowed.*exceeding (?:quota limit of|approved) (.*? ?Cores)`)
+
 var codeWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]`)
 
 // Codes lists the cloud's codes in texts of an autoscaler, in the order in which they stand
 // there.
 func Codes(texts ...string) []Code {
 	var out []Code
+	add := func(c Code) {
+		if !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
 	note := func(name string) bool {
 		ground, known := codes[name]
-		if known && !slices.ContainsFunc(out, func(c Code) bool { return c.Name == name }) {
-			out = append(out, Code{name, ground})
+		if known {
+			add(Code{name, ground})
 		}
 		return known
 	}
@@ -83,6 +92,9 @@ func Codes(texts ...string) []Code {
 			if at := strings.LastIndexByte(word, '.'); at >= 0 { // <class>.<code>
 				note(word[at+1:])
 			}
+		}
+		if m := azureQuota.FindStringSubmatch(strings.Join(strings.Fields(text), " ")); m != nil {
+			add(Code{"OperationNotAllowed: " + m[1], Quota})
 		}
 		for _, phrase := range phrases {
 			if strings.Contains(text, phrase) {

@@ -118,7 +118,10 @@ func TestCodes(t *testing.T) {
 	for words, want := range map[string]string{
 		"insufficient capacity, with fleet error(s), InsufficientInstanceCapacity: none; VcpuLimitExceeded: limit of 0": "InsufficientInstanceCapacity, VcpuLimitExceeded " + string(Stockout) + "; " + string(Quota),
 		"Failed adding 1 nodes to group g due to OutOfResourcesErrorClass.RESOURCE_POOL_EXHAUSTED; source errors: …":    "RESOURCE_POOL_EXHAUSTED " + string(Stockout),
-		"SubscriptionQuotaReached: Standard NCADS":                    "SubscriptionQuotaReached " + string(Quota),
+		"SubscriptionQuotaReached: Standard NCADS": "SubscriptionQuotaReached " + string(Quota),
+		`Code="OperationNotAllowed" Message="The operation couldn't be completed as it results in exceeding quota limit of standardDSv3Family Cores. Maximum allowed: 1000"`:                                                                                  "OperationNotAllowed: standardDSv3Family Cores " + string(Quota),
+		"OperationNotAllowed\n\n\"Operation could not be completed as it results in exceeding approved standardNCASv3Family Cores quota. Location: eastus\"; InstanceLimitExceeded; OperationNotAllowed, exceeding approved standardNCASv3Family Cores quota": "OperationNotAllowed: standardNCASv3Family Cores, InstanceLimitExceeded " + string(Quota),
+		"OperationNotAllowed: The server rejected the request because too many requests have been received":                                                                                                                                                   " ",
 		"InsufficientFreeAddressesInSubnet.":                          "InsufficientFreeAddressesInSubnet " + string(Addresses),
 		"all requested instance types were unavailable during launch": " ",
 	} {

@@ -22,6 +22,11 @@ func (l *lab) driverOf(name string, labels ...string) {
 	l.NVIDIADrivers = append(l.NVIDIADrivers, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"nodeSelector": selector}}})
 }
 
+// says gives the newest NVIDIADriver a condition.
+func (l *lab) says(reason, status string) {
+	l.NVIDIADrivers[len(l.NVIDIADrivers)-1].Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Error", "reason": reason, "status": status, "message": "m"}}}
+}
+
 // Where the GPU Operator makes drivers by NVIDIADrivers, a node that none of them chooses has none, and
 // no DaemonSet that would say so.
 func TestNodesThatNoDriverChooses(t *testing.T) {
@@ -43,8 +48,14 @@ func TestNodesThatNoDriverChooses(t *testing.T) {
 		none = "4 missing DriverNotReady proven: has no driver: the GPU Operator makes drivers by NVIDIADrivers, and there is none | RepairDeviceStack make an NVIDIADriver, or leave the driver to the ClusterPolicy again"
 		pool = "4 kept off DriverNotReady proven: has no driver: the GPU Operator makes drivers by NVIDIADrivers, and none chooses it: a: it selects nodes by label pool=x, which is absent | RepairDeviceStack label n pool=x, by which NVIDIADriver a chooses nodes, or have that choose others"
 	)
+	conflict := func(name, reason, status string, labels ...string) func(*lab, *corev1.Node) {
+		return func(l *lab, _ *corev1.Node) { l.driverOf(name, labels...); l.says(reason, status) }
+	}
+	const clash = "4 kept off DriverNotReady proven: has no driver: NVIDIADriver a chooses it, and the GPU Operator makes none by it: it says that another chooses the same nodes | RepairDeviceStack have "
 	whole := func(got string) string { return strings.Split(got, ":")[0] }
 	rows := linkRows{
+		"two choose it":         {by(true, conflict("a", "ConflictingNodeSelector", "True", "pool=x"), of("b"), labelled("pool", "x")), clash + "NVIDIADriver a or b choose other nodes: no two may choose one"},
+		"none does any more":    {by(true, conflict("a", "ConflictingNodeSelector", "True", "pool=x"), of("b", "pool=y"), labelled("pool", "x")), clash + "the GPU Operator look at NVIDIADriver a again: no other chooses one of its nodes any more"},
 		"none is there":         {by(true), none},
 		"it is of other nodes":  {by(true, of("a", "pool=x")), pool},
 		"and of another kind":   {by(true, of("a", "pool=x"), labelled("pool", "y")), strings.Replace(pool, "which is absent", `here it is "y"`, 1)},
@@ -54,6 +65,8 @@ func TestNodesThatNoDriverChooses(t *testing.T) {
 	}
 	rows.run(t)
 	for name, edit := range map[string]func(*lab, *corev1.Node){
+		"it was in conflict":      by(true, conflict("a", "ConflictingNodeSelector", "False")),
+		"it is not ready":         by(true, conflict("a", "DriverNotReady", "True")),
 		"one chooses it":          by(true, of("b", "pool=x"), of("a", gpuPresent+"=true")),
 		"one takes all":           by(true, of("a")),
 		"the policy makes it":     by(false, of("a", "pool=x")),

@@ -270,14 +270,14 @@ func (l *driverLink) mend() Mend {
 		m.StopsUnknown = true // those that have a driver are upgraded to it, and GPU pods leave for that
 	} else if strings.Contains(l.Words, "Image") {
 		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
-		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is"}
-		m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
+		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is, or build one", "where there is none: a driver of the machine's own, and the GPU Operator's off (spec.driver.enabled: false)"}
+		m.Commands = append(m.Commands[1:], "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"version":"VERSION"`))
 		m.StopsUnknown = true
 	} else if l.Where == driverManager && (l.State == parts.Failed || l.Loops) && len(parts.Users(n)) == 0 {
 		m.Title = "see what keeps the driver's modules in use on " + n.Name + ": its manager fails, and no pod there has a GPU"
-		m.Steps = []string{"see what it says, and who has the modules: a driver of the machine's own and what uses that (a display, a daemon)", "keep that driver, and have the GPU Operator install none there; or stop what uses it, take it off the machine, and start that again"}
-		m.Commands = append(m.Commands[:1], "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host sh -c 'lsmod | grep nvidia; cat /proc/driver/nvidia/version; fuser -v /dev/nvidia*'",
+		m.Steps = []string{"see what it says, and who has the modules: a driver of the machine's own and what uses that (a display, a daemon); nouveau, which the system brings, is to be blacklisted, and the node started again", "keep that driver, and have the GPU Operator install none there; or stop what uses it, take it off the machine, and start that again"}
+		m.Commands = append(m.Commands[:1], "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host sh -c 'lsmod | grep -e nvidia -e nouveau; cat /proc/driver/nvidia/version; fuser -v /dev/nvidia*'",
 			fmt.Sprintf("kubectl label node %s %s=pre-installed --overwrite  # to keep the machine's own", n.Name, DeployDriver))
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))

@@ -24,7 +24,7 @@ func (l *driverLink) unchosen(label string) *Finding {
 	for _, d := range s.w.State.NVIDIADrivers {
 		lacks := parts.Unmet(n, parts.DriverSelector(d))
 		if len(lacks) == 0 {
-			return nil
+			return l.conflicting(d)
 		}
 		if best == nil || len(lacks) < len(least) {
 			best, least = d, lacks
@@ -53,12 +53,33 @@ func (l *driverLink) unchosen(label string) *Finding {
 	return f
 }
 
+// conflicting: the GPU Operator makes nothing of an NVIDIADriver that chooses nodes which another chooses, too, and looks at
+// it again only once it changes (internal/validator; controllers/nvidiadriver_controller.go). nil where it says nothing of that.
+func (l *driverLink) conflicting(d *unstructured.Unstructured) *Finding {
+	const conflict = "ConflictingNodeSelector"
+	s, n, name := l.s, l.n, d.GetName()
+	says, is := parts.ConditionWith(d, conflict)
+	if !is {
+		return nil
+	}
+	f := s.finding(Driver, KeptOff, diagnosis.DriverNotReady, fmt.Sprintf("has no driver: NVIDIADriver %s chooses it, and the GPU Operator makes none by it: it says that another chooses the same nodes", name), "NVIDIADriver/"+name, conflict+": "+says,
+		diagnosis.That("status.conditions[reason="+conflict+"].status", "", diagnosis.Is, "True"))
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the GPU Operator look at NVIDIADriver " + name + " again: no other chooses one of its nodes any more", Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
+		Commands: []string{"kubectl get nvidiadrivers -o custom-columns=NAME:.metadata.name,NODES:.spec.nodeSelector,STATE:.status.state", "kubectl rollout restart deployment gpu-operator -n GPU-OPERATOR'S-NAMESPACE  # it looks at all again when it starts", "kubectl get nvidiadriver " + name + " -w"}}
+	if s.operator != nil {
+		m.Commands[1] = "kubectl -n " + s.operator.Namespace + " rollout restart deployment gpu-operator  # it looks at all again when it starts"
+	}
+	if other := parts.Beside(s.w, d); other != "" {
+		m.Title = "have NVIDIADriver " + name + " or " + other + " choose other nodes: no two may choose one"
+		m.Commands[1] = "kubectl edit nvidiadriver " + other + "  # spec.nodeSelector: one without it takes every node with a GPU; or delete it, where it is the default that nobody needs"
+	}
+	f.Mends = []Mend{m}
+	return f
+}
+
 // byDrivers says whether the GPU Operator makes drivers by NVIDIADrivers.
 func (s *Stack) byDrivers() bool {
-	return s.policy != "" && slices.ContainsFunc(s.w.State.ClusterPolicies, func(p *unstructured.Unstructured) bool {
-		on, _, err := unstructured.NestedBool(p.Object, "spec", "driver", "useNvidiaDriverCRD")
-		return err == nil && on && p.GetName() == s.policy
-	})
+	return s.policy != "" && slices.ContainsFunc(s.w.State.ClusterPolicies, func(p *unstructured.Unstructured) bool { return p.GetName() == s.policy && parts.ByDrivers(p) })
 }
 
 // unwritten is for the driver whose DaemonSet would take the node, were it labelled for what it runs:

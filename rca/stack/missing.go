@@ -190,20 +190,3 @@ func (s *Stack) policySays() (reason, message string) {
 	}
 	return "", ""
 }
-
-// disabled says whether a part of the GPU Operator is switched off.
-func disabled(policy *unstructured.Unstructured, part string) bool {
-	on, found, err := unstructured.NestedBool(policy.Object, "spec", part, "enabled")
-	return found && err == nil && !on
-}
-
-// defaultWorkload is what the GPUs of nodes are given to that do not say it; empty where the GPU
-// Operator knows containers alone.
-func defaultWorkload(policy *unstructured.Unstructured) string {
-	on, _, err := unstructured.NestedBool(policy.Object, "spec", "sandboxWorkloads", "enabled")
-	if err != nil || !on {
-		return ""
-	}
-	kind, _, _ := unstructured.NestedString(policy.Object, "spec", "sandboxWorkloads", "defaultWorkload") //nolint:errcheck // what is no text is no workload
-	return kind
-}

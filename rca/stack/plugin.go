@@ -154,9 +154,14 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 	} else {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s", pod.Namespace, name))
 	}
-	if l.State != "" {
-		m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s --previous --tail=30", pod.Namespace, pod.Name)}, m.Commands...)
+	if d := l.s.kit.SetOf(pod); d != nil {
+		m.Stops = d.Rolled(l.s.w)
 	}
+	previous := ""
+	if l.State != "" {
+		previous = " --previous"
+	}
+	m.Commands = append([]string{fmt.Sprintf("kubectl -n %s logs %s%s --tail=30  # is it NVML that it does not find, or does the kubelet not take it in", pod.Namespace, pod.Name, previous)}, m.Commands...)
 	f.Mends = []Mend{m}
 	return f
 }

@@ -48,7 +48,7 @@ func read(w *view.Cluster) *Stack {
 	}
 	for _, p := range st.ClusterPolicies {
 		if s.policy == "" {
-			s.policy, s.plain, s.workload = p.GetName(), disabled(p, "devicePlugin"), defaultWorkload(p)
+			s.policy, s.plain, s.workload = p.GetName(), parts.Disabled(p, "devicePlugin"), parts.DefaultWorkload(p)
 			s.strategy, _, _ = unstructured.NestedString(p.Object, "spec", "mig", "strategy") //nolint:errcheck // what is no text is no strategy
 		}
 	}

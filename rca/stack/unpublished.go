@@ -9,22 +9,12 @@ import (
 	"github.com/unpend/unpend/rca/stack/parts"
 )
 
-// published begin the systems that NVIDIA publishes images of its driver for, as the GPU Operator names them at the end of
-// the image's tag (its platform support; gpu-operator internal/state/driver.go, getDriverImagePath).
-var published = []string{"ubuntu", "rhel", "rhcos", "centos", "sles", "sl-micro", "rocky", "photon"}
-
 // system is for which system the driver's image is to be, where it is NVIDIA's and NVIDIA publishes none for that; empty for
 // any other.
 func (l *driverLink) system() string {
 	for _, k := range l.pod.Spec.Containers {
-		tag, of := strings.CutPrefix(k.Image, "nvcr.io/nvidia/driver:")
-		i := strings.LastIndex(tag, "-")
-		if k.Name != l.Where || !of || i < 0 {
-			continue
-		}
-		system := tag[i+1:]
-		if !slices.ContainsFunc(published, func(prefix string) bool { return strings.HasPrefix(system, prefix) }) {
-			return system
+		if k.Name == l.Where {
+			return parts.Unpublished(k.Image)
 		}
 	}
 	return ""

@@ -54,6 +54,33 @@ func DriverSelector(d *unstructured.Unstructured) map[string]string {
 	return labels
 }
 
+// Beside is another NVIDIADriver that chooses a node which this one chooses; empty where none does.
+func Beside(w *view.Cluster, d *unstructured.Unstructured) string {
+	for _, other := range w.State.NVIDIADrivers {
+		if other.GetName() != d.GetName() && slices.ContainsFunc(w.SortedNodes(), func(n *view.Node) bool {
+			return len(Unmet(n, DriverSelector(d))) == 0 && len(Unmet(n, DriverSelector(other))) == 0
+		}) {
+			return other.GetName()
+		}
+	}
+	return ""
+}
+
+// ConditionWith says what an object's condition that is True for a reason says; false where it has none.
+func ConditionWith(o *unstructured.Unstructured, reason string) (says string, is bool) {
+	all, _, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if err != nil {
+		return "", false
+	}
+	for _, item := range all {
+		if c, ok := item.(map[string]any); ok && c["reason"] == reason && c["status"] == "True" {
+			says, _ := c["message"].(string)
+			return says, true
+		}
+	}
+	return "", false
+}
+
 // Unmet are the labels of a selector that the node does not carry, sorted.
 func Unmet(n *view.Node, selector map[string]string) []string {
 	var out []string
