@@ -21,14 +21,14 @@ func (all Found) Fixes() []diagnosis.Fix {
 }
 
 // Root are the causes that the best proved fix removes, that of its most disruptive change first; so are those of the
-// first fix of all where the pod runs once a person has mended a node by it. Where what is proved leaves as many waiting, what the
-// autoscaler has said is why. None where none settles it.
+// first fix of all where the pod runs once a person has mended a node by it. Where what is proved is a rollout that leaves as many
+// waiting, what the autoscaler has said is why. None where none settles it.
 func (all Found) Root() []diagnosis.CauseID {
 	var moves *candidate
 	for i, f := range all {
 		mended := i == 0 && !f.beside && f.fix.Proof.Verdict == diagnosis.Waits && f.fix.Kind != diagnosis.Wait
 		schedules := f.fix.Proof.Verdict == diagnosis.Schedules
-		if f.removes != "" && (schedules && f.class().Helps() || mended) {
+		if f.removes != "" && (schedules && !f.stays() || mended) {
 			return f.removed()
 		}
 		if f.removes != "" && schedules && moves == nil {

@@ -12,8 +12,6 @@ import (
 // class is that of a fix once it was tried.
 func (f *candidate) class() diagnosis.Class {
 	e := f.fix.Effect
-	// Some run, and as many wait as before: what its rollout adds does.
-	stays := e != nil && e.Runs < e.Of && e.WaitingAfter >= e.WaitingBefore && len(f.thenWait) == 0
 	switch v := f.fix.Proof.Verdict; {
 	case v == diagnosis.Waits && f.beside && f.removes == diagnosis.ScalingUp:
 		return diagnosis.StopsNobody
@@ -23,17 +21,28 @@ func (f *candidate) class() diagnosis.Class {
 		return refuted
 	case v != diagnosis.Schedules || e == nil || f.fix.Kind == diagnosis.Manual:
 		return diagnosis.NotProved
-	case len(f.thenWait) == 0 && e.Runs > 0 && !stays && !f.ends():
-		if f.keeps && !f.astray && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
+	case len(f.thenWait) == 0 && e.Runs > 0 && !f.stays() && !f.ends():
+		if f.keeps && !f.elsewhere() && len(f.victims)+len(f.restarts) == 0 && e.Runs == e.Of {
 			return diagnosis.StopsNobody
 		}
 		return diagnosis.HarmsNobody
-	case f.gains && !stays:
+	case f.gains && !f.stays():
 		return diagnosis.HarmsLess
 	case f.astray, e.WaitingAfter > e.WaitingBefore:
 		return diagnosis.NotProved // worse than nothing
 	}
 	return diagnosis.MusicalChair
+}
+
+// stays says that some run, and as many wait as before: what its rollout adds does.
+func (f *candidate) stays() bool {
+	e := f.fix.Effect
+	return e != nil && e.Runs < e.Of && e.WaitingAfter >= e.WaitingBefore && len(f.thenWait) == 0
+}
+
+// elsewhere says that it takes the pod to nodes that are kept for others by their labels and by their taints.
+func (f *candidate) elsewhere() bool {
+	return f.astray && slices.Contains(f.fix.Kinds, diagnosis.AddToleration)
 }
 
 // ends says that it takes the room of pods that nobody makes again and that would come to their end by themselves: their work is

@@ -21,16 +21,9 @@ func (l *driverLink) heldBefore(f *Finding) {
 	if len(before) == 0 || l.Where != "nvidia-driver-ctr" || len(f.Mends) != 1 {
 		return
 	}
-	f.Says += "; " + view.PodList(before) + " " + have(len(before)) + " run with the one before, and may hold it"
+	f.Says += "; " + view.PodList(before) + " " + parts.Have(len(before)) + " run with the one before, and may hold it"
 	f.Evidence = append(f.Evidence, diagnosis.Fact(l.n.Ref(), "runs since before the driver's pod: "+view.PodList(before), heldBy(l.n, before)...))
 	m := &f.Mends[0]
-	m.Steps = append(m.Steps, "see in its log whether the modules of the old driver are in use: then "+view.PodList(before)+" "+have(len(before))+" to leave first; a driver that does not build is mended without that")
+	m.Steps = append(m.Steps, "see in its log whether the modules of the old driver are in use: then "+view.PodList(before)+" "+parts.Have(len(before))+" to leave first; a driver that does not build is mended without that")
 	m.StopsUnknown = true
-}
-
-func have(n int) string {
-	if n == 1 {
-		return "has"
-	}
-	return "have"
 }

@@ -144,7 +144,7 @@ func TestADriverThatIsLoadedByOthers(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"kmm.node.kubernetes.io/config.ready", "kmm.node.kubernetes.io/a.b.device-plugin", "team/a.b.ready"} {
-		if _, _, is := moduleOf(key); is {
+		if _, _, is := parts.ModuleOf(key); is {
 			t.Errorf("%s is no module's", key)
 		}
 	}

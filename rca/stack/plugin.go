@@ -124,6 +124,14 @@ func (l *pluginLink) alone() bool {
 	return l.s.kit.Pod(l.n, parts.Toolkit) == nil && !managed(l.n) && len(l.n.Facts().Stocks()) == 0 && l.n.Labels[view.LabelGKE] == ""
 }
 
+// onJetson: there the plugin sees the GPU by what NVIDIA's container toolkit mounts, from release 1.11 on (k8s-device-plugin issue 377).
+func (l *pluginLink) onJetson() *Finding {
+	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "is a Jetson, whose device plugin runs and announces nothing: it sees the GPU by what the machine's NVIDIA container toolkit mounts, from its release 1.11 on")
+	f.Certainty, f.Mends = diagnosis.Likely, []Mend{l.s.configure(l.n)}
+	f.Mends[0].Title, f.Mends[0].Commands = "bring the NVIDIA container toolkit of "+l.n.Name+" up to date", []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50  # does it call the platform one it does not know", l.pod.Namespace, l.pod.Name), "# on the machine:", "dpkg -l nvidia-container-toolkit; cat /etc/nv_tegra_release"}
+	return f
+}
+
 // outside: the plugin finds no GPU where its container is not given any.
 func (l *pluginLink) outside(does, fact string) *Finding {
 	n, pod := l.n, l.pod
@@ -197,6 +205,9 @@ func (l *pluginLink) registration() *Finding {
 	}
 	if l.bare() {
 		return l.outside("runs and finds no GPU", "Ready for "+view.Age(since)+", and the node has no key of "+string(view.WholeGPU))
+	}
+	if l.alone() && view.OfJetson(n.Status.NodeInfo.KernelVersion) {
+		return l.onJetson()
 	}
 	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(l.pod), "Ready for "+view.Age(since)+", and the node offers nothing", l.Claims...)
 	restart := Mend{Kind: diagnosis.RestartDevicePlugin}

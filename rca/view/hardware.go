@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,15 +84,13 @@ func (v *Node) findSigns() []Sign {
 			label(key, "true", 0)
 		}
 	}
-	for _, key := range []string{LabelGKE, labelEKS} {
-		if value := v.Labels[key]; value != "" {
+	for _, key := range []string{LabelGKE, labelEKS, labelAKS, labelOldAKS} {
+		if value := v.Labels[key]; value != "" && key != labelAKS && key != labelOldAKS || value == "nvidia" || strings.HasPrefix(value, "nvidia-") { // with the model: Kubernetes' own guide to GPUs
 			label(key, value, 0)
 		}
 	}
-	for _, key := range []string{labelAKS, labelOldAKS} {
-		if value := v.Labels[key]; value == "nvidia" || strings.HasPrefix(value, "nvidia-") { // with the model: Kubernetes' own guide to GPUs
-			label(key, value, 0)
-		}
+	if kernel := v.Status.NodeInfo.KernelVersion; OfJetson(kernel) {
+		note(v.Ref(), "kernel "+kernel, 1, diagnosis.That("status.nodeInfo.kernelVersion", "", diagnosis.Is, kernel))
 	}
 	if key, kind := v.instanceType(); scaling.HasNVIDIA(kind) {
 		label(key, kind, 0)
@@ -105,9 +104,11 @@ func (v *Node) findSigns() []Sign {
 	if len(out) == 0 && !none && v.Labels["nvidia.com/gpu.present"] == "true" { // a person may have written it
 		label("nvidia.com/gpu.present", "true", 0)
 	}
-	if key := v.TalosDriver(); len(out) == 0 && !none && key != "" {
-		label(key, v.Labels[key], 0)
-		out[0].Meant = true
+	if len(out) == 0 && !none {
+		if key := v.TalosDriver(); key != "" {
+			label(key, v.Labels[key], 0)
+			out[0].Meant = true
+		}
 	}
 	return out
 }
@@ -115,17 +116,16 @@ func (v *Node) findSigns() []Sign {
 // TalosDriver is the label by which Talos says that NVIDIA's driver or toolkit is built into the
 // machine's image (Talos: system extensions); empty for none.
 func (v *Node) TalosDriver() string {
-	var keys []string
-	for key := range v.Labels {
+	for _, key := range slices.Sorted(maps.Keys(v.Labels)) {
 		if strings.HasPrefix(key, "extensions.talos.dev/") && strings.Contains(key, "nvidia") {
-			keys = append(keys, key)
+			return key
 		}
 	}
-	if len(keys) == 0 {
-		return ""
-	}
-	return slices.Min(keys)
+	return ""
 }
+
+// OfJetson says whether a kernel is that of a Jetson (L4T), whose one GPU is part of the chip.
+func OfJetson(kernel string) bool { return strings.HasSuffix(kernel, "-tegra") }
 
 func (v *Node) instanceType() (key, value string) {
 	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType} {

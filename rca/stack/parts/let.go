@@ -102,3 +102,11 @@ func (d *Set) On(n *view.Node) *corev1.Pod {
 	}
 	return nil
 }
+
+// Have is the verb of so many.
+func Have(n int) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}
