@@ -88,7 +88,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its ClusterQueue covers what it asks", "have its ClusterQueue cover what it asks, or ask without it", look, "kubectl get clusterqueues.kueue.x-k8s.io -o yaml  # spec.resourceGroups[].coveredResources")}
 	case strings.Contains(why, "maximum capacity"): // nobody who ends leaves enough (flavorassigner.go)
 		return []edit.Change{raise}
-	case c.Queue.Kept(w) != nil:
+	case len(c.Queue.Kept(w)) > 0:
 		return []edit.Change{giveBack(c.Queue.Kept(w)), queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
 	case strings.Contains(why, "insufficient") && !c.Queue.QuotaOf(w).Outdated():
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
@@ -163,12 +163,22 @@ func queueChange(kind diagnosis.FixKind, risk diagnosis.Risk, until, title strin
 }
 
 // giveBack is for quota that Kueue has not given back with the eviction of who held it
-// (kueue issue 14811). Of a Workload that is not active it lets all go.
-func giveBack(h *queues.Holder) edit.Change {
+// (kueue issue 14811), of a Workload that is not active it lets all go; or that is held for what is gone.
+func giveBack(all []queues.Holder) edit.Change {
+	h := all[0]
 	w := h.Workload
 	ch := queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue gives that quota back", "have Kueue give back the quota of "+h.Ref()+", which it has evicted",
 		fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io %s -o yaml  # Evicted=True, and status.admission is still there", w.GetNamespace(), w.GetName()),
 		fmt.Sprintf(`kubectl -n %s patch workloads.kueue.x-k8s.io %s --type merge -p '{"spec":{"active":false}}'  # active: true queues it again`, w.GetNamespace(), w.GetName()))
+	if h.Orphan != "" {
+		ch.Title, ch.Commands = fmt.Sprintf("delete Workload %s, which holds quota for a %s that is gone", w.GetName(), h.Orphan), nil
+		if n := len(all) - 1; n > 0 {
+			ch.Title = fmt.Sprintf("delete Workload %s and %d more, which hold quota for what is gone", w.GetName(), n)
+		}
+		for _, h := range all {
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete workloads.kueue.x-k8s.io %s  # once no %s has the uid in its label kueue.x-k8s.io/job-uid", h.Workload.GetNamespace(), h.Workload.GetName(), h.Orphan))
+		}
+	}
 	ch.Minutes = 1
 	return ch
 }

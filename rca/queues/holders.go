@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -25,6 +27,8 @@ type Holder struct {
 	// Evicted is Kueue's reason why it was evicted; empty while it may run.
 	Evicted string
 	Since   time.Time // it was evicted
+	// Orphan is the kind of what it was made for, and which is none of those that were read; empty where that is there.
+	Orphan string
 }
 
 // letsGo is how long an evicted Workload may keep its quota: Kueue gives it back once the
@@ -33,6 +37,17 @@ const letsGo = 10 * time.Minute
 
 // Stuck says that a Workload was evicted, and its quota is not given back.
 func (h Holder) Stuck(now time.Time) bool { return h.Evicted != "" && now.Sub(h.Since) > letsGo }
+
+// Idle says that nobody runs, or will, by the quota that it holds.
+func (h Holder) Idle(now time.Time) bool { return h.Stuck(now) || h.Orphan != "" }
+
+// says is why nobody does.
+func (h Holder) says() string {
+	if h.Orphan != "" {
+		return fmt.Sprintf("%s holds %s, and the %s that it was made for is none of those that were read", h.Ref(), h.Amount.String(), h.Orphan)
+	}
+	return fmt.Sprintf("%s was evicted and still holds %s", h.Ref(), h.Amount.String())
+}
 
 // Ref is the Workload for people.
 func (h Holder) Ref() string {
@@ -58,16 +73,14 @@ func (c *Case) Holders(queue *unstructured.Unstructured) []Holder {
 		}
 		for _, a := range view.AsksOf(c.Pod) {
 			if h := held(w, a.Resource); h.Amount.Sign() > 0 {
+				h.Orphan, _ = c.orphan(w)
 				out = append(out, h)
 			}
 		}
 	}
 	now := c.Cluster.State.Now
 	rank := func(h Holder) int {
-		if h.Stuck(now) {
-			return 0
-		}
-		return 1
+		return view.Rank(h.Idle(now))
 	}
 	slices.SortStableFunc(out, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), b.Amount.Cmp(a.Amount), cmp.Compare(a.Ref(), b.Ref()))
@@ -75,14 +88,35 @@ func (c *Case) Holders(queue *unstructured.Unstructured) []Holder {
 	return out
 }
 
-// Kept is the quota that keeps a Workload waiting though who holds it was evicted; nil where
-// there is none.
-func (c *Case) Kept(w *unstructured.Unstructured) *Holder {
-	why, _ := Why(w)
-	if all := c.Holders(c.ClusterQueue(w)); strings.Contains(why, "insufficient unused quota") && len(all) > 0 && all[0].Stuck(c.Cluster.State.Now) {
-		return &all[0]
+// Kept are who hold the quota that keeps a Workload waiting though they were evicted, or what they were made for is gone.
+func (c *Case) Kept(w *unstructured.Unstructured) []Holder {
+	if why, _ := Why(w); !strings.Contains(why, "insufficient unused quota") {
+		return nil
 	}
-	return nil
+	return slices.DeleteFunc(c.Holders(c.ClusterQueue(w)), func(h Holder) bool { return !h.Idle(c.Cluster.State.Now) })
+}
+
+// jobUID is the label by which a Workload says what it was made for (kueue pkg/controller/constants).
+const jobUID = "kueue.x-k8s.io/job-uid"
+
+// orphan is the kind of what a Workload was made for, a pod or a Job, and its uid, where none of those that were read has that and
+// the Workload has had its quota for a while: nobody ends, so nobody gives it back (kueue issue 10407). Empty where it is there, or not known.
+func (c *Case) orphan(w *unstructured.Unstructured) (kind, uid string) {
+	st := c.Cluster.State
+	if k := scaling.ConditionOf(w, "QuotaReserved"); !k.Met() || st.Now.Sub(k.Since) < letsGo {
+		return "", ""
+	}
+	uid = w.GetLabels()[jobUID]
+	is := func(o metav1.Object) bool { return string(o.GetUID()) == uid }
+	made, _, _ := strings.Cut(w.GetName(), "-") // by its kind, then its name
+	switch {
+	case uid == "":
+	case made == "pod" && st.Unread["Pod"] == "" && !slices.ContainsFunc(st.Pods, func(p *corev1.Pod) bool { return is(p) }):
+		return "Pod", uid
+	case made == "job" && st.Unread["Job"] == "" && !slices.ContainsFunc(st.Jobs, func(j *batchv1.Job) bool { return is(j) }):
+		return "Job", uid
+	}
+	return "", ""
 }
 
 // held is what a Workload has of one resource, by what Kueue has assigned to it.
@@ -125,6 +159,10 @@ func (c *Case) reserved(queue *unstructured.Unstructured) []diagnosis.Evidence {
 			fact += fmt.Sprintf(", though Kueue has evicted it at %s (%s)", h.Since.UTC().Format("2006-01-02 15:04 UTC"), h.Evicted)
 			claims = append(claims, view.ConditionIs("Evicted", "True"), diagnosis.That("status.conditions[type=Evicted].reason", "", diagnosis.Is, h.Evicted),
 				diagnosis.That("status.conditions[type=Evicted].lastTransitionTime", "", diagnosis.Is, h.Since.UTC().Format(time.RFC3339)))
+		}
+		if kind, uid := c.orphan(h.Workload); kind != "" {
+			fact += ", and no " + kind + " that was read has the uid that it was made for"
+			claims = append(claims, diagnosis.That(diagnosis.Labels, jobUID, diagnosis.Is, uid), diagnosis.That("metadata.uid", "", diagnosis.IsNot, uid).Of(kind+"/*"))
 		}
 		out = append(out, diagnosis.Fact(h.Ref(), fact, claims...))
 	}

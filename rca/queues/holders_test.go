@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -88,8 +90,8 @@ func TestQuotaThatIsKept(t *testing.T) {
 			team(w, tc.why)
 			holds(w, "x", "gpus", []any{stood("Evicted", "True", "Preempted", "", tc.ago)}, "1")
 		})
-		if h := c.Kept(c.Queued()); (h != nil) != tc.kept || h != nil && h.Ref() != "Workload/b/x" {
-			t.Errorf("%s: %+v", name, h)
+		if all := c.Kept(c.Queued()); (len(all) == 1) != tc.kept || len(all) > 0 && all[0].Ref() != "Workload/b/x" {
+			t.Errorf("%s: %+v", name, all)
 		}
 	}
 	c := open(t, func(w *rcatest.World) { team(w, "insufficient unused quota"); w.Queues.Local = nil })
@@ -194,5 +196,43 @@ func TestWherePodsAreWantedTogether(t *testing.T) {
 				t.Errorf("%s\nwant\n%s", strings.Join(got, "; "), tc.want)
 			}
 		})
+	}
+}
+
+// Quota that is reserved for a pod or a Job that is gone is nobody's: by the uid in Kueue's label, once it has been so for a while.
+func TestQuotaOfWhatIsGone(t *testing.T) {
+	reserved := func(ago time.Duration) []any { return []any{stood("QuotaReserved", "True", "QuotaReserved", "", ago)} }
+	for name, tc := range map[string]struct {
+		workload, uid string
+		conditions    []any
+		edit          func(w *rcatest.World)
+		want          string
+	}{
+		"of a pod":               {"pod-x", "gone", reserved(10 * time.Minute), nil, "Pod gone"},
+		"of a Job":               {"job-x", "gone", reserved(time.Hour), nil, "Job gone"},
+		"just now":               {"pod-x", "gone", reserved(10*time.Minute - time.Second), nil, " "},
+		"it has none reserved":   {"pod-x", "gone", nil, nil, " "},
+		"of a pod that is there": {"pod-x", "w", reserved(time.Hour), func(w *rcatest.World) { w.Wait.UID = "w" }, " "},
+		"of a Job that is there": {"job-x", "j", reserved(time.Hour), func(w *rcatest.World) { w.Jobs = append(w.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "j"}}) }, " "},
+		"no label says of what":  {"pod-x", "", reserved(time.Hour), nil, " "},
+		"of a kind nobody reads": {"rayjob-x", "gone", reserved(time.Hour), nil, " "},
+		"pods are not read":      {"pod-x", "gone", reserved(time.Hour), func(w *rcatest.World) { w.Unread["Pod"] = "x" }, " "},
+		"Jobs are not read":      {"job-x", "gone", reserved(time.Hour), func(w *rcatest.World) { w.Unread["Job"] = "x" }, " "},
+	} {
+		c := open(t, func(w *rcatest.World) {
+			team(w, "insufficient unused quota")
+			holds(w, tc.workload, "gpus", tc.conditions, "1")
+			if tc.uid != "" {
+				w.QueuedWorkloads[len(w.QueuedWorkloads)-1].SetLabels(map[string]string{jobUID: tc.uid})
+			}
+			if tc.edit != nil {
+				tc.edit(w)
+			}
+		})
+		all := c.Holders(c.ClusterQueue(c.Queued()))
+		kind, uid := c.orphan(all[0].Workload)
+		if got := kind + " " + uid; got != tc.want || all[0].Orphan != kind || (len(c.Kept(c.Queued())) == 1) != (kind != "") {
+			t.Errorf("%s: %q, want %q: %+v", name, got, tc.want, all)
+		}
 	}
 }

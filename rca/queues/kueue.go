@@ -95,8 +95,8 @@ func (c *Case) NotAdmitted() *view.Finding {
 				says += "; by the figures of ClusterQueue " + c.ClusterQueue(w).GetName() + " that is unused now, and Kueue has not tried again"
 			}
 		}
-		if kept := c.Kept(w); kept != nil {
-			says += fmt.Sprintf("; %s was evicted and still holds %s", kept.Ref(), kept.Amount.String())
+		if kept := c.Kept(w); len(kept) > 0 {
+			says += "; " + kept[0].says()
 		}
 	}
 	return view.Found(diagnosis.Proven, says, evidence...)
