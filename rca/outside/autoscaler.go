@@ -70,7 +70,8 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		node := g.Claim.Node
 		ch.Kind, ch.Title = diagnosis.Manual, "see why "+node+" came without what it was to bring"
 		ch.Untestable = "what the node lacks is not known to the scheduler"
-		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin"}
+		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin",
+			"kubectl delete nodeclaim " + g.Claim.Name + "  # or this, where the image is sound: Karpenter makes another machine while the pod waits"}
 		if n := c.Cluster.Nodes[node]; n != nil && n.ReadySince().IsZero() {
 			ch.Risk, ch.StopsUnknown, ch.Title = diagnosis.MediumRisk, true, "have Karpenter replace "+node+", which is not ready"
 			ch.Commands = append(ch.Commands[:2], "kubectl delete nodeclaim "+g.Claim.Name+"  # Karpenter makes another while the pod waits; who runs on it stops")

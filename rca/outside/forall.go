@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -28,7 +29,23 @@ func forAll(c *edit.Workload, by string, ch edit.Change) []edit.Change {
 	if all := c.Queue.Counted(); len(all) > 0 {
 		uncount(&ch, &all[0])
 	}
+	if left := c.Queue.Podless(); len(left) > 0 {
+		forget(&ch, left)
+	}
 	return append(growForAll(c, by), ch, askLess(c, "ask for less, or for fewer members at a time"))
+}
+
+// forget has groups deleted of which no pod is left: they count as using what they asked for.
+func forget(ch *edit.Change, left []*unstructured.Unstructured) {
+	ch.Title = "delete PodGroup " + left[0].GetName() + ", which counts as using nodes and has no pod"
+	if n := len(left) - 1; n > 0 {
+		ch.Title = fmt.Sprintf("delete PodGroup %s and %d more, which count as using nodes and have no pod", left[0].GetName(), n)
+	}
+	var commands []string
+	for _, g := range left {
+		commands = append(commands, fmt.Sprintf("kubectl -n %s delete podgroups.scheduling.volcano.sh %s  # once nobody is to make pods of it", g.GetNamespace(), g.GetName()))
+	}
+	ch.Risk, ch.Commands = diagnosis.LowRisk, append(commands, ch.Commands...)
 }
 
 // beyondEveryNode is what one pod asks more of than any node has, and how much the largest has; empty where there is none such.

@@ -1,0 +1,31 @@
+package queues
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/view"
+)
+
+// forsaken is how long a group that somebody made by hand may have no pod before it counts as left behind.
+const forsaken = 20 * time.Minute
+
+// Podless are groups that Volcano counts as using what the nodes have (phase Inqueue), that nothing owns, and that have had no pod
+// for a while: their pods have ended and are gone, and they stay (volcano issue 2633). None where pods were not read.
+func (c *Case) Podless() []*unstructured.Unstructured {
+	st := c.Cluster.State
+	if st.Unread["Pod"] != "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(st.PodGroups.Volcano), func(g *unstructured.Unstructured) bool {
+		return g == c.group() || nestedText(g, "status", "phase") != "Inqueue" || metav1.GetControllerOfNoCopy(g) != nil || st.Now.Sub(g.GetCreationTimestamp().Time) < forsaken ||
+			slices.ContainsFunc(st.Pods, func(p *corev1.Pod) bool {
+				_, name := view.Membership(p)
+				return p.Namespace == g.GetNamespace() && name == g.GetName()
+			})
+	})
+}

@@ -1,0 +1,47 @@
+package queues
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/rcatest"
+)
+
+// A group of which no pod is left, and that nothing owns, is left behind once it is not new; Volcano counts it as long as it is Inqueue.
+func TestGroupsThatAreLeftBehind(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(w *rcatest.World, g *unstructured.Unstructured)
+		left bool
+	}{
+		"no pod is left": {func(*rcatest.World, *unstructured.Unstructured) {}, true},
+		"it is new": {func(_ *rcatest.World, g *unstructured.Unstructured) {
+			g.SetCreationTimestamp(metav1.Time{Time: rcatest.Noon.Add(time.Second - forsaken)})
+		}, false},
+		"it is not let in": {func(_ *rcatest.World, g *unstructured.Unstructured) { set(g, "Pending", "status", "phase") }, false},
+		"something owns it": {func(_ *rcatest.World, g *unstructured.Unstructured) {
+			yes := true
+			g.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Job", Name: "j", Controller: &yes}})
+		}, false},
+		"it has a pod": {func(w *rcatest.World, _ *unstructured.Unstructured) {
+			w.Wait.Annotations = map[string]string{"scheduling.k8s.io/group-name": "g"}
+		}, false},
+		"of another namespace": {func(w *rcatest.World, g *unstructured.Unstructured) {
+			w.Wait.Annotations = map[string]string{"scheduling.k8s.io/group-name": "g"}
+			g.SetNamespace("b")
+		}, true},
+		"pods are not read": {func(w *rcatest.World, _ *unstructured.Unstructured) { w.Unread["Pod"] = "x" }, false},
+	} {
+		c := open(t, func(w *rcatest.World) {
+			g := object("a", "g", map[string]any{"status": map[string]any{"phase": "Inqueue"}})
+			g.SetCreationTimestamp(metav1.Time{Time: rcatest.Noon.Add(-forsaken)})
+			tc.edit(w, g)
+			w.PodGroups.Volcano = []*unstructured.Unstructured{g}
+		})
+		if got := c.Podless(); (len(got) == 1) != tc.left {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
