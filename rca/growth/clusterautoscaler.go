@@ -173,6 +173,13 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 
 // groupClaims are what the autoscaler's status has of a group.
 func groupClaims(g *scaling.Group) []diagnosis.Claim {
+	if len(g.Text) > 0 {
+		out := []diagnosis.Claim{diagnosis.That("data[status]", "", diagnosis.Contains, g.Name)}
+		for _, line := range g.Text {
+			out = append(out, diagnosis.That("data[status]", "", diagnosis.Contains, line))
+		}
+		return out
+	}
 	at, h := "data[status].nodeGroups[name="+g.Name+"]", g.Health
 	is := func(path string, n int) diagnosis.Claim {
 		return diagnosis.That(at+".health."+path, "", diagnosis.Is, strconv.Itoa(n))
@@ -258,7 +265,15 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		c.byTemplates(g, o, said, evidence)
 	default:
 		g.Bar = scaling.Other
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler looked and cannot help", evidence...)
+		says := "the cluster autoscaler looked and cannot help"
+		if empty, _, _ := c.couldHold(o, (*scaling.Group).Empty); len(c.Asks) > 0 && len(empty) > 0 && !heldSomewhere(c.Cluster, string(c.Asks[0].Resource)) {
+			g.Groups = empty
+			says += ": of a group at zero (" + groupNames(empty) + ") it knows what its template says, and counts no " + string(c.Asks[0].Resource) + " where that speaks of none"
+			for i := range empty {
+				evidence = append(evidence, statusOf(o, &empty[i]))
+			}
+		}
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, says, evidence...)
 	}
 }
 

@@ -327,6 +327,7 @@ func TestWhyNoGroupGrows(t *testing.T) {
 		"the taint":                {no("1 node(s) had untolerated taint {a: b}"), "of the template UntoleratedTaint: it does not tolerate the taint of what a node group makes: node(s) had untolerated taint {a: b}"},
 		"the volume":               {no("1 node(s) had volume node affinity conflict"), "AutoscalerCannotHelp likely: the cluster autoscaler brings no node, for the pod's volume could not be had on it\nof the template VolumeConflict: its volume cannot be had where the node groups are that have what it asks for: node(s) had volume node affinity conflict"},
 		"another thing":            {no("1 something else"), "AutoscalerCannotHelp likely: the cluster autoscaler looked and cannot help"},
+		"and one is at zero":       {no("1 something else", group("0")), "AutoscalerCannotHelp likely: the cluster autoscaler looked and cannot help: of a group at zero (gpu-grp) it knows what its template says, and counts no nvidia.com/gpu where that speaks of none"},
 		"a group that just failed": {no("1 in backoff after failed scale-up"), "CloudCapacityRefused possible: a node group failed to grow shortly before, and is left alone for a while; with what code the cloud refused was not read"},
 	})
 }

@@ -23,7 +23,7 @@ var gpuNames = []corev1.ResourceName{view.WholeGPU, "habana.ai/gaudi", "gpu.inte
 // or gives each of its rounds up. It then says nothing of pods.
 func (c *Case) byHalt(g *Growth, o *scaling.Outlook) {
 	now := c.Cluster.State.Now
-	if len(g.told) > 0 || o.Status == nil || len(o.Pools) > 0 || !c.stopped() || c.Cluster.State.Unread["Event"] != "" ||
+	if len(g.told) > 0 || o.Status == nil || o.Status.State == "" || len(o.Pools) > 0 || !c.stopped() || c.Cluster.State.Unread["Event"] != "" ||
 		o.Status.Updated.IsZero() || now.Sub(o.Status.Updated) > silentAfter || now.Sub(c.Pod.CreationTimestamp.Time) < promised {
 		return
 	}

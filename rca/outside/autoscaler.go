@@ -365,6 +365,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Karpenter:
 		ch.Title = "let a NodePool take machines that the pod fits, or add one"
 		ch.Commands = []string{"kubectl get nodepools -o yaml", "# then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)"}
+	case g.Bar == scaling.Other && len(g.Groups) > 0: // at zero
+		ch.Title = "scale node group " + g.Groups[0].Short() + " up by one machine by hand, if its machines have such GPUs, or say in its template what they have"
+		ch.Commands = byHand(c, "of a machine that is there the autoscaler sees what it has; newer versions know GPUs of a group at zero")
 	default:
 		ch.Title = "let a node pool with such GPUs grow, or add one"
 		if len(c.Asks) == 0 {

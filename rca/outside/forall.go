@@ -29,7 +29,7 @@ func forAll(c *edit.Workload, by string, ch edit.Change) []edit.Change {
 	if all := c.Queue.Counted(); len(all) > 0 {
 		uncount(&ch, &all[0])
 	}
-	if left := c.Queue.Podless(); len(left) > 0 {
+	if left := queues.Podless(c.Queue); len(left) > 0 {
 		forget(&ch, left)
 	}
 	return append(growForAll(c, by), ch, askLess(c, "ask for less, or for fewer members at a time"))

@@ -23,7 +23,7 @@ func queue(c *edit.Workload) edit.Change {
 		return queueChange(diagnosis.Manual, diagnosis.NoRisk, until, fmt.Sprintf("bring back Kueue's controller (%s/%s)", ns, manager),
 			fmt.Sprintf("kubectl -n %s describe deployment %s", ns, manager), fmt.Sprintf("kubectl -n %s get pods -o wide", ns), list)
 	}
-	if left := c.Queue.LeftBehind(); left != nil {
+	if left := queues.LeftBehind(c.Queue); left != nil {
 		ch := queueChange(diagnosis.Manual, diagnosis.LowRisk, until, fmt.Sprintf("delete Workload %s, which is of an earlier %s that is gone: Kueue makes one for this", left.GetName(), c.WorkloadName()),
 			fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io %s -o yaml  # metadata.ownerReferences: its uid is not that of", left.GetNamespace(), left.GetName()),
 			fmt.Sprintf("kubectl -n %s get %s -o jsonpath='{.metadata.uid}'", left.GetNamespace(), c.WorkloadName()),

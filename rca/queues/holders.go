@@ -73,7 +73,7 @@ func (c *Case) Holders(queue *unstructured.Unstructured) []Holder {
 		}
 		for _, a := range view.AsksOf(c.Pod) {
 			if h := held(w, a.Resource); h.Amount.Sign() > 0 {
-				h.Orphan, _ = c.orphan(w)
+				h.Orphan, _ = orphan(c, w)
 				out = append(out, h)
 			}
 		}
@@ -101,7 +101,7 @@ const jobUID = "kueue.x-k8s.io/job-uid"
 
 // orphan is the kind of what a Workload was made for, a pod or a Job, and its uid, where none of those that were read has that and
 // the Workload has had its quota for a while: nobody ends, so nobody gives it back (kueue issue 10407). Empty where it is there, or not known.
-func (c *Case) orphan(w *unstructured.Unstructured) (kind, uid string) {
+func orphan(c *Case, w *unstructured.Unstructured) (kind, uid string) {
 	st := c.Cluster.State
 	if k := scaling.ConditionOf(w, "QuotaReserved"); !k.Met() || st.Now.Sub(k.Since) < letsGo {
 		return "", ""
@@ -160,7 +160,7 @@ func (c *Case) reserved(queue *unstructured.Unstructured) []diagnosis.Evidence {
 			claims = append(claims, view.ConditionIs("Evicted", "True"), diagnosis.That("status.conditions[type=Evicted].reason", "", diagnosis.Is, h.Evicted),
 				diagnosis.That("status.conditions[type=Evicted].lastTransitionTime", "", diagnosis.Is, h.Since.UTC().Format(time.RFC3339)))
 		}
-		if kind, uid := c.orphan(h.Workload); kind != "" {
+		if kind, uid := orphan(c, h.Workload); kind != "" {
 			fact += ", and no " + kind + " that was read has the uid that it was made for"
 			claims = append(claims, diagnosis.That(diagnosis.Labels, jobUID, diagnosis.Is, uid), diagnosis.That("metadata.uid", "", diagnosis.IsNot, uid).Of(kind+"/*"))
 		}

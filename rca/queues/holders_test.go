@@ -230,7 +230,7 @@ func TestQuotaOfWhatIsGone(t *testing.T) {
 			}
 		})
 		all := c.Holders(c.ClusterQueue(c.Queued()))
-		kind, uid := c.orphan(all[0].Workload)
+		kind, uid := orphan(c, all[0].Workload)
 		if got := kind + " " + uid; got != tc.want || all[0].Orphan != kind || (len(c.Kept(c.Queued())) == 1) != (kind != "") {
 			t.Errorf("%s: %q, want %q: %+v", name, got, tc.want, all)
 		}

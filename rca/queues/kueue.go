@@ -48,7 +48,7 @@ func (c *Case) NotAdmitted() *view.Finding {
 	}
 	if fact, lacks := c.NoWorkload(); lacks {
 		u := c.WhyUnqueued()
-		if left := c.LeftBehind(); left != nil && !u.Down {
+		if left := LeftBehind(c); left != nil && !u.Down {
 			return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, and keeps "+refOf("Workload", left)+" of one of its name that is gone", append(evidence, fact)...)
 		}
 		behind, facts := u.says()

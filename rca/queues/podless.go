@@ -16,7 +16,7 @@ const forsaken = 20 * time.Minute
 
 // Podless are groups that Volcano counts as using what the nodes have (phase Inqueue), that nothing owns, and that have had no pod
 // for a while: their pods have ended and are gone, and they stay (volcano issue 2633). None where pods were not read.
-func (c *Case) Podless() []*unstructured.Unstructured {
+func Podless(c *Case) []*unstructured.Unstructured {
 	st := c.Cluster.State
 	if st.Unread["Pod"] != "" {
 		return nil

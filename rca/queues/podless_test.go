@@ -40,7 +40,7 @@ func TestGroupsThatAreLeftBehind(t *testing.T) {
 			tc.edit(w, g)
 			w.PodGroups.Volcano = []*unstructured.Unstructured{g}
 		})
-		if got := c.Podless(); (len(got) == 1) != tc.left {
+		if got := Podless(c); (len(got) == 1) != tc.left {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

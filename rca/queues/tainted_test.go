@@ -195,13 +195,13 @@ func TestAWorkloadThatIsLeftBehind(t *testing.T) {
 				tc.more(w)
 			}
 		})
-		if c.LeftBehind() != nil {
+		if LeftBehind(c) != nil {
 			t.Errorf("%s: the pod has its gate, and is told of what is suspended", name)
 		}
 		c.Held = &incident.Refusal{Owner: incident.Ref{Kind: "Job", Namespace: "a", Name: "j"}, Queue: "team"}
 		got := ""
-		if w := c.LeftBehind(); w != nil {
-			got = facts([]diagnosis.Evidence{leftFact(w, c.ownerUID())})[0]
+		if w := LeftBehind(c); w != nil {
+			got = facts([]diagnosis.Evidence{leftFact(w, ownerUID(c))})[0]
 		}
 		if got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

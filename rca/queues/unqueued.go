@@ -36,8 +36,8 @@ func (c *Case) NoWorkload() (diagnosis.Evidence, bool) {
 	if c.Held != nil {
 		ref = view.ObjectRef(c.Held.Owner.Kind, c.Held.Owner.Namespace, c.Held.Owner.Name)
 	}
-	if left := c.LeftBehind(); left != nil {
-		return leftFact(left, c.ownerUID()), true
+	if left := LeftBehind(c); left != nil {
+		return leftFact(left, ownerUID(c)), true
 	}
 	named := c.namedWorkloads()
 	if len(named) == 0 {
@@ -84,8 +84,8 @@ func (c *Case) WhyUnqueued() *Unqueued {
 
 // LeftBehind is the Workload of an object that had the name of what makes the pod, and is gone: it has another uid, so Kueue takes
 // it for nobody's, and makes no other of that name (kueue issue 1726). nil where none is.
-func (c *Case) LeftBehind() *unstructured.Unstructured {
-	uid := c.ownerUID()
+func LeftBehind(c *Case) *unstructured.Unstructured {
+	uid := ownerUID(c)
 	if c.Held == nil || uid == "" || len(c.namedWorkloads()) > 0 {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (c *Case) LeftBehind() *unstructured.Unstructured {
 }
 
 // ownerUID is that of what makes the pods; empty where it is not known.
-func (c *Case) ownerUID() types.UID {
+func ownerUID(c *Case) types.UID {
 	if o := metav1.GetControllerOfNoCopy(c.Pod); o != nil && c.Held != nil && incident.OwnerKind(o) == c.Held.Owner.Kind && o.Name == c.Held.Owner.Name {
 		return o.UID
 	}

@@ -120,7 +120,7 @@ func TestCodes(t *testing.T) {
 		"Failed adding 1 nodes to group g due to OutOfResourcesErrorClass.RESOURCE_POOL_EXHAUSTED; source errors: …":    "RESOURCE_POOL_EXHAUSTED " + string(Stockout),
 		"SubscriptionQuotaReached: Standard NCADS": "SubscriptionQuotaReached " + string(Quota),
 		`Code="OperationNotAllowed" Message="The operation couldn't be completed as it results in exceeding quota limit of standardDSv3Family Cores. Maximum allowed: 1000"`:                                                                                  "OperationNotAllowed: standardDSv3Family Cores " + string(Quota),
-		"OperationNotAllowed\n\n\"Operation could not be completed as it results in exceeding approved standardNCASv3Family Cores quota. Location: eastus\"; InstanceLimitExceeded; OperationNotAllowed, exceeding approved standardNCASv3Family Cores quota": "OperationNotAllowed: standardNCASv3Family Cores, InstanceLimitExceeded " + string(Quota),
+		"OperationNotAllowed\n\n\"Operation could not be completed as it results in exceeding approved standardNCASv3Family Cores quota. Location: eastus\"; InstanceLimitExceeded; OperationNotAllowed, exceeding approved standardNCASv3Family Cores quota": "InstanceLimitExceeded, OperationNotAllowed: standardNCASv3Family Cores " + string(Quota),
 		"OperationNotAllowed: The server rejected the request because too many requests have been received":                                                                                                                                                   " ",
 		"InsufficientFreeAddressesInSubnet.":                          "InsufficientFreeAddressesInSubnet " + string(Addresses),
 		"all requested instance types were unavailable during launch": " ",
@@ -131,7 +131,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// The plain text of earlier versions is no status, and nothing is read out of it.
+// What is no status is none; YAML is read, and of the plain text of versions before 1.30 the groups.
 func TestStatus(t *testing.T) {
 	of := func(status string) *Status {
 		return ReadStatus(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: cluster.AutoscalerStatus, Annotations: map[string]string{LastUpdated: "2026-11-20 11:59:50.1 +0000 UTC"}}, Data: map[string]string{"status": status}})
@@ -151,8 +151,32 @@ func TestStatus(t *testing.T) {
 	if s == nil || s.Updated.IsZero() || len(s.Groups) != 1 {
 		t.Fatalf("%+v", s)
 	}
-	if g := s.Groups[0]; !g.AtMax() || !g.InBackoff() || g.Short() != "gpu" || g.ScaleUp.BackoffInfo.ErrorCode != "QUOTA_EXCEEDED" {
+	if g := s.Groups[0]; !g.AtMax() || !g.InBackoff() || g.Short() != "gpu" || g.ScaleUp.BackoffInfo.ErrorCode != "QUOTA_EXCEEDED" || g.Text != nil {
 		t.Errorf("%+v", g)
+	}
+	s = of(`Cluster-autoscaler status at 2022-03-19 11:59:50.1 +0000 UTC:
+Cluster-wide:
+  Health:      Healthy (ready=9 unready=0 notStarted=0 longNotStarted=0 registered=9 longUnregistered=0)
+  ScaleUp:     InProgress (ready=9 registered=9)
+
+NodeGroups:
+  Name:        https://h/zones/us-central1-c/instanceGroups/gke-a-grp
+  Health:      Unhealthy (ready=1 unready=1 (resourceUnready=1) notStarted=2 longNotStarted=0 registered=4 longUnregistered=3 cloudProviderTarget=5 (minSize=1, maxSize=7))
+               LastProbeTime:      2022-03-19 11:59:50 +0000 UTC m=+238.2
+  ScaleUp:     Backoff (ready=1 cloudProviderTarget=5)
+               LastProbeTime:      2022-03-19 11:59:50 +0000 UTC m=+238.2
+  ScaleDown:   NoCandidates (candidates=0)
+
+  Name:        b
+  Health:      Healthy (ready=0 unready=0 notStarted=0 longNotStarted=0 registered=0 longUnregistered=0 cloudProviderTarget=0 (minSize=0, maxSize=2))
+`)
+	var got []string
+	for _, g := range s.Groups {
+		r := g.Health.NodeCounts.Registered
+		got = append(got, fmt.Sprint(g.Short(), " ", g.Health.Status, r.Ready, r.Unready.Total, r.Unready.ResourceUnready, r.NotStarted, r.Total, g.Health.NodeCounts.LongUnregistered, g.Health.Target, g.Health.MinSize, g.Health.MaxSize, g.ScaleUp.Status, len(g.Text)))
+	}
+	if want := "gke-a-grp Unhealthy1 1 1 2 4 3 5 1 7Backoff2; b Healthy0 0 0 0 0 0 0 0 21"; strings.Join(got, "; ") != want || s.State != "" || s.Updated.IsZero() {
+		t.Errorf("%s, want %s: %+v", strings.Join(got, "; "), want, s)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Status is what the cluster autoscaler writes of itself, about every ten seconds
 // (clusterstate/api/types.go; YAML since 1.30).
 type Status struct {
-	State   string    `json:"autoscalerStatus"`
+	State   string    `json:"autoscalerStatus"` // empty in the plain text of versions before 1.30
 	Wide    Wide      `json:"clusterWide"`
 	Groups  []Group   `json:"nodeGroups"`
 	Updated time.Time `json:"-"` // zero: not told
@@ -36,7 +36,9 @@ type Wide struct {
 
 // Group is one node group of it.
 type Group struct {
-	Name   string `json:"name"`
+	Name string `json:"name"`
+	// Text is what the plain text of versions before 1.30 has of it, where that was read: a line of its health, and of its growth.
+	Text   []string `json:"-"`
 	Health struct {
 		Status     string `json:"status"`
 		NodeCounts struct {
@@ -99,15 +101,16 @@ func (g *Group) Short() string { return g.Name[strings.LastIndexByte(g.Name, '/'
 // LastUpdated is the annotation that says when the autoscaler wrote it.
 const LastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
 
-// ReadStatus reads the ConfigMap; nil where it is none, or has the plain text of earlier
-// versions.
+// ReadStatus reads the ConfigMap; nil where it is none.
 func ReadStatus(cm *corev1.ConfigMap) *Status {
 	if cm == nil {
 		return nil
 	}
 	s := &Status{}
 	if err := yaml.Unmarshal([]byte(cm.Data["status"]), s); err != nil || s.State == "" {
-		return nil
+		if s = readText(cm.Data["status"]); s == nil {
+			return nil
+		}
 	}
 	s.Ref = "ConfigMap/" + cm.Namespace + "/" + cm.Name
 	for _, layout := range []string{"2006-01-02 15:04:05.999999999 -0700 MST", time.RFC3339} {

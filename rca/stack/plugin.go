@@ -126,9 +126,9 @@ func (l *pluginLink) alone() bool {
 
 // onJetson: there the plugin sees the GPU by what NVIDIA's container toolkit mounts, from release 1.11 on (k8s-device-plugin issue 377).
 func (l *pluginLink) onJetson() *Finding {
-	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "is a Jetson, whose device plugin runs and announces nothing: it sees the GPU by what the machine's NVIDIA container toolkit mounts, from its release 1.11 on")
+	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "is a Jetson, whose device plugin runs and announces nothing: it sees the GPU by what the machine's NVIDIA container toolkit mounts, and an old one knows no Jetson")
 	f.Certainty, f.Mends = diagnosis.Likely, []Mend{l.s.configure(l.n)}
-	f.Mends[0].Title, f.Mends[0].Commands = "bring the NVIDIA container toolkit of "+l.n.Name+" up to date", []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50  # does it call the platform one it does not know", l.pod.Namespace, l.pod.Name), "# on the machine:", "dpkg -l nvidia-container-toolkit; cat /etc/nv_tegra_release"}
+	f.Mends[0].Title, f.Mends[0].Commands = "bring the NVIDIA container toolkit of "+l.n.Name+" up to date (1.11 or later)", []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50  # does it call the platform one it does not know", l.pod.Namespace, l.pod.Name), "# on the machine:", "dpkg -l nvidia-container-toolkit; cat /etc/nv_tegra_release"}
 	return f
 }
 

@@ -110,6 +110,13 @@ func seen(c Claim, v any) string {
 	}
 	if c.Op == "contains" || c.Op == "contains not" {
 		part := plain(c.Value)
+		var all []string // of a text of several lines those
+		for _, s := range texts {
+			all = append(all, strings.Split(s, "\n")...)
+		}
+		if slices.ContainsFunc(all, func(s string) bool { return strings.Contains(plain(s), part) }) {
+			texts = all
+		}
 		texts = slices.DeleteFunc(texts, func(s string) bool { return !strings.Contains(plain(s), part) })
 	}
 	slices.Sort(texts)

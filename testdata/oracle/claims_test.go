@@ -107,6 +107,7 @@ func TestTally(t *testing.T) {
 		"nothing at all":        {Cause{Says: "so"}, Tally{Claims: 0, Sentences: 1, Bare: 1, Loose: 0}},
 		"gone for every node":   {Cause{Says: "x does not exist", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "does not exist", Claims: []Claim{gone}}}}, Tally{Claims: 1, Sentences: 2, Bare: 0, Loose: 0}},
 		"each is counted":       {Cause{Says: "2 of them", Nodes: []string{"a", "b"}, Evidence: []Fact{{Fact: "x", Claims: []Claim{cordoned, {Ref: "Node/b", Path: "spec.unschedulable", Op: "=", Value: "true"}}}}}, Tally{Claims: 2, Sentences: 2}},
+		"by what stands there":  {Cause{Says: "2 and 1 of them", Nodes: []string{"a", "b", "c"}, Evidence: []Fact{{Fact: "x", Claims: []Claim{cordoned, {Ref: "Node/b", Path: "spec.unschedulable", Op: "=", Value: "true"}, {Ref: "Node/c", Path: "spec.unschedulable", Op: "=", Value: "1"}}}}}, Tally{Claims: 3, Sentences: 2}},
 		"one is not counted":    {Cause{Says: "1 of them", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "x", Claims: []Claim{cordoned}}}}, Tally{Claims: 1, Sentences: 2, Loose: 1}},
 		"ages are by the clock": {Cause{Says: "for 5 h", Nodes: []string{"a"}, Evidence: []Fact{{Fact: "2", Claims: []Claim{gpus}}}}, Tally{Claims: 1, Sentences: 2, Bare: 0, Loose: 0}},
 	} {

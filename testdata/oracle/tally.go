@@ -61,16 +61,18 @@ func (t *Tally) sentence(text string, claims []Claim, nodes []string) {
 // which is what tells the objects of one kind of claim apart.
 var which = regexp.MustCompile(`\[[^\]]*\]`)
 
-// oneByOne are the numbers, from two on, of objects of which the same is claimed of each.
+// oneByOne are the numbers, from two on, of objects of which the same is claimed of each: by the place alone, and by
+// what stands there.
 func oneByOne(claims []Claim) []string {
 	objects := map[string]map[string]bool{}
 	for _, c := range claims {
 		kind, _, _ := strings.Cut(c.Ref, "/")
-		same := kind + " " + which.ReplaceAllString(c.Path, "[]") + " " + c.Op
-		if objects[same] == nil {
-			objects[same] = map[string]bool{}
+		for _, same := range []string{kind + " " + which.ReplaceAllString(c.Path, "[]") + " " + c.Op, kind + " " + c.Path + " " + c.Op + " " + c.Value} {
+			if objects[same] == nil {
+				objects[same] = map[string]bool{}
+			}
+			objects[same][c.Ref+" "+c.Path] = true
 		}
-		objects[same][c.Ref+" "+c.Path] = true
 	}
 	var out []string
 	for _, each := range objects {
