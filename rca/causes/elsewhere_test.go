@@ -62,6 +62,20 @@ SchedulingGated proven : held by scheduling gates: a, b
 QueueNotAdmitted proven : its queue (Kueue) has not admitted it
   Pod/ml/w: gate kueue.x-k8s.io/admission
 `},
+		"a queue with its gate of places": {func(w *world) {
+			start(w)
+			w.pod("w", "", "nvidia.com/gpu", 1, gated(ofTopology, queue))
+		}, `
+QueueNotAdmitted proven : its queue (Kueue) has not admitted it
+  Pod/ml/w: gate kueue.x-k8s.io/admission
+`},
+		"its gate of places is left": {func(w *world) {
+			start(w)
+			w.pod("w", "", "nvidia.com/gpu", 1, gated(ofTopology))
+		}, `
+SchedulingGated proven : held by scheduling gates: kueue.x-k8s.io/topology
+  Pod/ml/w: spec.schedulingGates: kueue.x-k8s.io/topology
+`},
 		"a queue beside another gate": {func(w *world) {
 			start(w)
 			w.queued("mine", "w", nil, unmet("Admitted", "The workload has no reservation"), unmet("Evicted", "never"), unmet("QuotaReserved", "couldn't assign flavors to pod set main: insufficient quota\n for nvidia.com/gpu"))

@@ -1,7 +1,10 @@
 package causes
 
 import (
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/queues"
@@ -21,12 +24,16 @@ var schedulingGated = PodRule{
 	},
 }
 
+// ofTopology is Kueue's gate for pods whose places it chooses: it takes that away once it has admitted them (KEP 2724).
+const ofTopology = "kueue.x-k8s.io/topology"
+
 // Gates are the pod's scheduling gates without those of queues, which have a rule
 // of their own.
 func (c *Case) Gates() []string {
 	var out []string
+	queued := slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queues.Gate })
 	for _, g := range c.Pod.Spec.SchedulingGates {
-		if g.Name != queues.Gate {
+		if g.Name != queues.Gate && (g.Name != ofTopology || !queued) {
 			out = append(out, g.Name)
 		}
 	}

@@ -90,6 +90,8 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{raise}
 	case len(c.Queue.Kept(w)) > 0:
 		return []edit.Change{giveBack(c.Queue.Kept(w)), queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
+	case leaveDomain(c, why, look) != nil:
+		return []edit.Change{*leaveDomain(c, why, look)}
 	case strings.Contains(why, "insufficient") && !c.Queue.QuotaOf(w).Outdated():
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
 	}
