@@ -11,6 +11,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
@@ -52,7 +53,8 @@ func installCRD(ctx context.Context, clients apiextensions.Interface, file strin
 		return err
 	}
 	client := clients.ApiextensionsV1().CustomResourceDefinitions()
-	if _, err := client.Create(ctx, &crd, metav1.CreateOptions{}); err != nil {
+	// An API server whose etcd answers late may have written it at a first try of its own, and says so of the second.
+	if _, err := client.Create(ctx, &crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
