@@ -62,10 +62,12 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
 		ch.Commands = append(ch.Commands, c.EditByHand(string(diagnosis.MustJSON(spec))))
 	default:
-		ch.Manual, ch.StopsUnknown = true, len(c.RunningPods()) > 0
-		if known && places[w.Kind].Once {
+		ch.Manual = true
+		if known && places[w.Kind].Once { // all of it stops, and is made again
+			ch.Drained = append(ch.Drained, c.RunningPods()...)
 			c.MakeAgain(ch, owner, resource, spec)
 		} else {
+			ch.StopsUnknown = len(c.RunningPods()) > 0
 			ch.Commands = append(ch.Commands, c.EditByHand("change "+string(diagnosis.MustJSON(spec))))
 		}
 		if _, tolerates := spec["tolerations"]; !live || !tolerates {
