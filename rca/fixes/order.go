@@ -28,8 +28,8 @@ func (f *candidate) class() diagnosis.Class {
 		return diagnosis.HarmsNobody
 	case f.gains && !f.stays():
 		return diagnosis.HarmsLess
-	case f.astray, e.WaitingAfter > e.WaitingBefore:
-		return diagnosis.NotProved // worse than nothing
+	case f.astray:
+		return diagnosis.NotProved
 	}
 	return diagnosis.MusicalChair
 }
