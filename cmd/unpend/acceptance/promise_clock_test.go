@@ -183,7 +183,7 @@ func (p *pool) skewedLocks(t *testing.T) {
 		must(t, err)
 	}
 	under := plans[p.nodes[2]]
-	p.stack.SetFaults(p.nodes[2], sim.Faults{Slow: 5 * time.Minute}) // so it goes on
+	p.stack.SetFaults(p.nodes[2], sim.Faults{Slow: 5 * time.Minute})                          // so it goes on
 	p.guards(t, "{nodesInFlight: 3, poolUnavailablePercent: 100, breaker: {failures: 1000}}") // of what fails where clocks jump, nothing is to be held against these
 	lock(p.nodes[0], under, -2*time.Hour)
 	lock(p.nodes[1], ended, time.Hour)
