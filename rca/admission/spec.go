@@ -73,7 +73,7 @@ func Denied(words string) (webhook, says string) {
 
 // PolicySays is what an admission webhook says in its denial, in its own words; empty where it says nothing.
 func (c *Refused) PolicySays() string {
-	_, words, _ := strings.Cut(strings.Join(strings.Fields(c.Says()), " "), "denied the request: ")
+	_, words := Denied(c.Says())
 	return words
 }
 

@@ -12,15 +12,20 @@ import (
 
 const webhooks = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
-// noPriorityClass is about a class that is not there: it is to be made, or that is to be named which is a slip of the pen away.
+// noPriorityClass is about a class that is not there.
 func (a *answer) noPriorityClass() {
-	a.Title, a.Until = "make PriorityClass "+a.reason.Name+", or name one that exists", "PriorityClass "+a.reason.Name+" exists"
+	a.noClass("PriorityClass", "priorityclasses", "priorityClassName", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # a higher value preempts a lower one", a.reason.Name))
+}
+
+// noClass is about a class that is to be made, or in whose place that is to be named which is a slip of the pen away.
+func (a *answer) noClass(kind, resource, field, create string) {
 	if a.reason.Near != "" {
-		a.Title, a.Until = fmt.Sprintf("name PriorityClass %s in %s: there is no %s", a.reason.Near, a.c.WorkloadName(), a.reason.Name), "its template names "+a.reason.Near
-		a.Commands = []string{"kubectl get priorityclasses", a.c.EditByHand("priorityClassName: " + a.reason.Near)}
+		a.Title, a.Until = fmt.Sprintf("name %s %s in %s: there is no %s", kind, a.reason.Near, a.c.WorkloadName(), a.reason.Name), "its template names "+a.reason.Near
+		a.Commands = []string{"kubectl get " + resource, a.c.EditByHand(field + ": " + a.reason.Near)}
 		return
 	}
-	a.Commands = []string{"kubectl get priorityclasses", fmt.Sprintf("kubectl create priorityclass %s --value=1000  # a higher value preempts a lower one", a.reason.Name), a.again}
+	a.Title, a.Until = fmt.Sprintf("make %s %s, or name one that exists", kind, a.reason.Name), fmt.Sprintf("%s %s exists", kind, a.reason.Name)
+	a.Commands = []string{"kubectl get " + resource, create, a.again}
 }
 
 // priorityStated is about a template that states what a class alone may give.
@@ -34,15 +39,9 @@ func (a *answer) priorityStated() {
 	a.Commands = []string{"kubectl get priorityclasses -o custom-columns=NAME:.metadata.name,VALUE:.value,PREEMPTS:.preemptionPolicy", a.c.EditByHand(change)}
 }
 
-// noRuntimeClass is the same as noPriorityClass, of a runtime.
+// noRuntimeClass is the same of a runtime.
 func (a *answer) noRuntimeClass() {
-	a.Title, a.Until = "make RuntimeClass "+a.reason.Name+", or name one that exists", "RuntimeClass "+a.reason.Name+" exists"
-	if a.reason.Near != "" {
-		a.Title, a.Until = fmt.Sprintf("name RuntimeClass %s in %s: there is no %s", a.reason.Near, a.c.WorkloadName(), a.reason.Name), "its template names "+a.reason.Near
-		a.Commands = []string{"kubectl get runtimeclasses", a.c.EditByHand("runtimeClassName: " + a.reason.Near)}
-		return
-	}
-	a.Commands = []string{"kubectl get runtimeclasses", runtimeClass(a.reason.Name), a.again}
+	a.noClass("RuntimeClass", "runtimeclasses", "runtimeClassName", runtimeClass(a.reason.Name))
 }
 
 // noServiceAccount is about an account that is not there.

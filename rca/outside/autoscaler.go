@@ -70,11 +70,14 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		node := g.Claim.Node
 		ch.Kind, ch.Title = diagnosis.Manual, "see why "+node+" came without what it was to bring"
 		ch.Untestable = "what the node lacks is not known to the scheduler"
-		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin",
-			"kubectl delete nodeclaim " + g.Claim.Name + "  # or this, where the image is sound: Karpenter makes another machine while the pod waits"}
-		if n := c.Cluster.Nodes[node]; n != nil && n.ReadySince().IsZero() {
+		ch.Commands = []string{"kubectl describe nodeclaim " + g.Claim.Name, "kubectl describe node " + node, "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its driver, toolkit and device plugin"}
+		n := c.Cluster.Nodes[node]
+		switch {
+		case n != nil && n.ReadySince().IsZero():
 			ch.Risk, ch.StopsUnknown, ch.Title = diagnosis.MediumRisk, true, "have Karpenter replace "+node+", which is not ready"
 			ch.Commands = append(ch.Commands[:2], "kubectl delete nodeclaim "+g.Claim.Name+"  # Karpenter makes another while the pod waits; who runs on it stops")
+		case n != nil && len(view.Drained(n)) == 0: // nobody stops
+			ch.Commands = append(ch.Commands, "kubectl delete nodeclaim "+g.Claim.Name+"  # or this, where the image is sound: Karpenter makes another machine while the pod waits")
 		}
 	case g.Claim != nil && !g.Claim.Launched.Met() && g.Claim.Launched.Status != "":
 		return []edit.Change{notLaunched(c)}
@@ -290,8 +293,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Halted:
 		return []edit.Change{setGoing(c)}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
-		ch.Title = "start the cluster autoscaler"
-		ch.Commands = []string{"kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler"}
+		return []edit.Change{growing(diagnosis.AutoscalerCannotHelp, "start the cluster autoscaler", "kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler")}
 	case g.Bar == scaling.Topology && !g.Karpenter:
 		ch.Title = fmt.Sprintf("have a node elsewhere by %s: a node group for each of its values grows by itself, one over several by hand", cmp.Or(g.Over, "what its rule is counted over"))
 		ch.Commands = byHand(c, "until it has a node elsewhere")
@@ -365,17 +367,27 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Karpenter:
 		ch.Title = "let a NodePool take machines that the pod fits, or add one"
 		ch.Commands = []string{"kubectl get nodepools -o yaml", "# then kubectl edit nodepool NAME: spec.template.spec.requirements (instance types, zones, capacity types)"}
-	case g.Bar == scaling.Other && len(g.Groups) > 0: // at zero
-		ch.Title = "scale node group " + g.Groups[0].Short() + " up by one machine by hand, if its machines have such GPUs, or say in its template what they have"
-		ch.Commands = byHand(c, "of a machine that is there the autoscaler sees what it has; newer versions know GPUs of a group at zero")
+	case g.Bar == scaling.Other && len(g.Groups) > 0:
+		return []edit.Change{fromZero(c)}
 	default:
-		ch.Title = "let a node pool with such GPUs grow, or add one"
-		if len(c.Asks) == 0 {
-			ch.Title = "let a node pool grow whose machines the pod fits, or add one"
-		}
-		ch.Commands = addGroup(c)
+		return []edit.Change{anyGroup(c)}
 	}
 	return []edit.Change{ch}
+}
+
+// anyGroup is for the autoscaler that does not say which of its groups is in question.
+func anyGroup(c *edit.Workload) edit.Change {
+	title := "let a node pool with such GPUs grow, or add one"
+	if len(c.Asks) == 0 {
+		title = "let a node pool grow whose machines the pod fits, or add one"
+	}
+	return growing(diagnosis.AutoscalerCannotHelp, title, addGroup(c)...)
+}
+
+// fromZero is for the group without a machine, of which the autoscaler does not know what one would have.
+func fromZero(c *edit.Workload) edit.Change {
+	return growing(diagnosis.AutoscalerCannotHelp, "scale node group "+c.Growth().Groups[0].Short()+" up by one machine by hand, if its machines have such GPUs, or say in its template what they have",
+		byHand(c, "of a machine that is there the autoscaler sees what it has; newer versions know GPUs of a group at zero")...)
 }
 
 // aboveCutoff is for the pod that the cluster autoscaler leaves alone for its priority.

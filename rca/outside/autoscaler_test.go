@@ -151,7 +151,6 @@ until the autoscaler's node is Ready; not later than 2026-11-20T12:11:00Z, then 
   kubectl describe nodeclaim gpu-abcde
   kubectl describe node n1
   kubectl get pods -A -o wide --field-selector spec.nodeName=n1  # its driver, toolkit and device plugin
-  kubectl delete nodeclaim gpu-abcde  # or this, where the image is sound: Karpenter makes another machine while the pod waits
 `},
 		"Karpenter's word alone": {outside.LookAtPromise, func(w *edittest.World) {
 			w.Unread["NodeClaim"] = "x"

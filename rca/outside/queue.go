@@ -80,6 +80,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	}
 	raise.Minutes = 1
 	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
+	crowded := leaveDomain(c, why, look)
 	switch {
 	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
 		if u := queues.NotCovered(c.Queue, w); u != nil {
@@ -90,8 +91,8 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		return []edit.Change{raise}
 	case len(c.Queue.Kept(w)) > 0:
 		return []edit.Change{giveBack(c.Queue.Kept(w)), queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
-	case leaveDomain(c, why, look) != nil:
-		return []edit.Change{*leaveDomain(c, why, look)}
+	case crowded != nil:
+		return []edit.Change{*crowded}
 	case strings.Contains(why, "insufficient") && !c.Queue.QuotaOf(w).Outdated():
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
 	}

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
@@ -73,7 +72,7 @@ func (c *Case) Holders(queue *unstructured.Unstructured) []Holder {
 		}
 		for _, a := range view.AsksOf(c.Pod) {
 			if h := held(w, a.Resource); h.Amount.Sign() > 0 {
-				h.Orphan, _ = orphan(c, w)
+				h.Orphan = orphan(c, w)
 				out = append(out, h)
 			}
 		}
@@ -99,24 +98,34 @@ func (c *Case) Kept(w *unstructured.Unstructured) []Holder {
 // jobUID is the label by which a Workload says what it was made for (kueue pkg/controller/constants).
 const jobUID = "kueue.x-k8s.io/job-uid"
 
-// orphan is the kind of what a Workload was made for, a pod or a Job, and its uid, where none of those that were read has that and
+// orphan is the kind of what a Workload was made for, a pod or a Job, where none of those that were read has that and
 // the Workload has had its quota for a while: nobody ends, so nobody gives it back (kueue issue 10407). Empty where it is there, or not known.
-func orphan(c *Case, w *unstructured.Unstructured) (kind, uid string) {
+func orphan(c *Case, w *unstructured.Unstructured) string {
 	st := c.Cluster.State
 	if k := scaling.ConditionOf(w, "QuotaReserved"); !k.Met() || st.Now.Sub(k.Since) < letsGo {
-		return "", ""
+		return ""
 	}
-	uid = w.GetLabels()[jobUID]
-	is := func(o metav1.Object) bool { return string(o.GetUID()) == uid }
+	uid := w.GetLabels()[jobUID]
 	made, _, _ := strings.Cut(w.GetName(), "-") // by its kind, then its name
-	switch {
-	case uid == "":
-	case made == "pod" && st.Unread["Pod"] == "" && !slices.ContainsFunc(st.Pods, func(p *corev1.Pod) bool { return is(p) }):
-		return "Pod", uid
-	case made == "job" && st.Unread["Job"] == "" && !slices.ContainsFunc(st.Jobs, func(j *batchv1.Job) bool { return is(j) }):
-		return "Job", uid
+	kind := map[string]string{"pod": "Pod", "job": "Job"}[made]
+	if uid == "" || kind == "" || st.Unread[kind] != "" || (*view.Kept(c.Cluster, makersOf))[types.UID(uid)] {
+		return ""
 	}
-	return "", ""
+	return kind
+}
+
+// makers are the uids of all pods and Jobs.
+type makers map[types.UID]bool
+
+func makersOf(w *view.Cluster) *makers {
+	out := makers{}
+	for _, p := range w.State.Pods {
+		out[p.UID] = true
+	}
+	for _, j := range w.State.Jobs {
+		out[j.UID] = true
+	}
+	return &out
 }
 
 // held is what a Workload has of one resource, by what Kueue has assigned to it.
@@ -160,7 +169,7 @@ func (c *Case) reserved(queue *unstructured.Unstructured) []diagnosis.Evidence {
 			claims = append(claims, view.ConditionIs("Evicted", "True"), diagnosis.That("status.conditions[type=Evicted].reason", "", diagnosis.Is, h.Evicted),
 				diagnosis.That("status.conditions[type=Evicted].lastTransitionTime", "", diagnosis.Is, h.Since.UTC().Format(time.RFC3339)))
 		}
-		if kind, uid := orphan(c, h.Workload); kind != "" {
+		if kind, uid := h.Orphan, h.Workload.GetLabels()[jobUID]; kind != "" {
 			fact += ", and no " + kind + " that was read has the uid that it was made for"
 			claims = append(claims, diagnosis.That(diagnosis.Labels, jobUID, diagnosis.Is, uid), diagnosis.That("metadata.uid", "", diagnosis.IsNot, uid).Of(kind+"/*"))
 		}

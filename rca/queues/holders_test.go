@@ -208,16 +208,16 @@ func TestQuotaOfWhatIsGone(t *testing.T) {
 		edit          func(w *rcatest.World)
 		want          string
 	}{
-		"of a pod":               {"pod-x", "gone", reserved(10 * time.Minute), nil, "Pod gone"},
-		"of a Job":               {"job-x", "gone", reserved(time.Hour), nil, "Job gone"},
-		"just now":               {"pod-x", "gone", reserved(10*time.Minute - time.Second), nil, " "},
-		"it has none reserved":   {"pod-x", "gone", nil, nil, " "},
-		"of a pod that is there": {"pod-x", "w", reserved(time.Hour), func(w *rcatest.World) { w.Wait.UID = "w" }, " "},
-		"of a Job that is there": {"job-x", "j", reserved(time.Hour), func(w *rcatest.World) { w.Jobs = append(w.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "j"}}) }, " "},
-		"no label says of what":  {"pod-x", "", reserved(time.Hour), nil, " "},
-		"of a kind nobody reads": {"rayjob-x", "gone", reserved(time.Hour), nil, " "},
-		"pods are not read":      {"pod-x", "gone", reserved(time.Hour), func(w *rcatest.World) { w.Unread["Pod"] = "x" }, " "},
-		"Jobs are not read":      {"job-x", "gone", reserved(time.Hour), func(w *rcatest.World) { w.Unread["Job"] = "x" }, " "},
+		"of a pod":               {"pod-x", "gone", reserved(10 * time.Minute), nil, "Pod"},
+		"of a Job":               {"job-x", "gone", reserved(time.Hour), nil, "Job"},
+		"just now":               {"pod-x", "gone", reserved(10*time.Minute - time.Second), nil, ""},
+		"it has none reserved":   {"pod-x", "gone", nil, nil, ""},
+		"of a pod that is there": {"pod-x", "w", reserved(time.Hour), func(w *rcatest.World) { w.Wait.UID = "w" }, ""},
+		"of a Job that is there": {"job-x", "j", reserved(time.Hour), func(w *rcatest.World) { w.Jobs = append(w.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "j"}}) }, ""},
+		"no label says of what":  {"pod-x", "", reserved(time.Hour), nil, ""},
+		"of a kind nobody reads": {"rayjob-x", "gone", reserved(time.Hour), nil, ""},
+		"pods are not read":      {"pod-x", "gone", reserved(time.Hour), func(w *rcatest.World) { w.Unread["Pod"] = "x" }, ""},
+		"Jobs are not read":      {"job-x", "gone", reserved(time.Hour), func(w *rcatest.World) { w.Unread["Job"] = "x" }, ""},
 	} {
 		c := open(t, func(w *rcatest.World) {
 			team(w, "insufficient unused quota")
@@ -230,8 +230,7 @@ func TestQuotaOfWhatIsGone(t *testing.T) {
 			}
 		})
 		all := c.Holders(c.ClusterQueue(c.Queued()))
-		kind, uid := orphan(c, all[0].Workload)
-		if got := kind + " " + uid; got != tc.want || all[0].Orphan != kind || (len(c.Kept(c.Queued())) == 1) != (kind != "") {
+		if got := all[0].Orphan; got != tc.want || (len(c.Kept(c.Queued())) == 1) != (got != "") {
 			t.Errorf("%s: %q, want %q: %+v", name, got, tc.want, all)
 		}
 	}

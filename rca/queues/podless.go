@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/view"
 )
@@ -21,11 +21,15 @@ func Podless(c *Case) []*unstructured.Unstructured {
 	if st.Unread["Pod"] != "" {
 		return nil
 	}
+	members := map[types.NamespacedName]bool{}
+	for _, p := range st.Pods {
+		if _, name := view.Membership(p); name != "" {
+			members[types.NamespacedName{Namespace: p.Namespace, Name: name}] = true
+		}
+	}
+	own := c.group()
 	return slices.DeleteFunc(slices.Clone(st.PodGroups.Volcano), func(g *unstructured.Unstructured) bool {
-		return g == c.group() || nestedText(g, "status", "phase") != "Inqueue" || metav1.GetControllerOfNoCopy(g) != nil || st.Now.Sub(g.GetCreationTimestamp().Time) < forsaken ||
-			slices.ContainsFunc(st.Pods, func(p *corev1.Pod) bool {
-				_, name := view.Membership(p)
-				return p.Namespace == g.GetNamespace() && name == g.GetName()
-			})
+		return g == own || nestedText(g, "status", "phase") != "Inqueue" || metav1.GetControllerOfNoCopy(g) != nil || st.Now.Sub(g.GetCreationTimestamp().Time) < forsaken ||
+			members[types.NamespacedName{Namespace: g.GetNamespace(), Name: g.GetName()}]
 	})
 }
