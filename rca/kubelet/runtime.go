@@ -54,14 +54,9 @@ func (s stopped) runtimeClass() *nodev1.RuntimeClass {
 	return nil
 }
 
-var (
-	// unresolved is CDI's word for a device that no specification on the node describes
-	// (tags.cncf.io/container-device-interface, pkg/cdi).
-	unresolved = regexp.MustCompile(`unresolvable CDI devices? ([^\s:"]+)`)
-	// driverless are the words of NVIDIA's container library where the kernel's driver does not answer
-	// (NVIDIA/libnvidia-container).
-	driverless = regexp.MustCompile(`driver not loaded|libnvidia-ml\.so|driver error: failed to process request`)
-)
+// driverless are the words of NVIDIA's container library where the kernel's driver does not answer
+// (NVIDIA/libnvidia-container).
+var driverless = regexp.MustCompile(`driver not loaded|libnvidia-ml\.so|driver error: failed to process request`)
 
 // container: the sandbox is there, and the runtime cannot make or start a container in it.
 func (s stopped) container() *Stop {
@@ -69,12 +64,7 @@ func (s stopped) container() *Stop {
 	m := unresolved.FindStringSubmatch(s.says)
 	switch {
 	case m != nil:
-		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, fmt.Sprintf("the container runtime of %s knows no CDI device %s: no specification on the machine describes it", node, m[1]))
-		stop.Title, stop.Words = "have CDI's specification of its GPUs written on "+node, "no CDI specification"
-		stop.mended(s, func(*view.Node) []string {
-			return []string{"# on the machine:", "nvidia-ctk cdi list  # what is described", "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml  # of MIG devices again after each change of the layout"}
-		}, "what is written on the machine is in no object")
-		return stop
+		return s.cdi(m[1])
 	case parts.Mismatched(s.says):
 		stop := s.stop(diagnosis.DriverNotReady, diagnosis.RebootNode, "NVIDIA's driver does not answer the container runtime of "+node+": its libraries are not of the version of the module that is loaded")
 		stop.Title, stop.Words = "reboot "+node+": "+parts.Mismatch, "the driver does not answer"

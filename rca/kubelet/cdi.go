@@ -1,0 +1,64 @@
+package kubelet
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// unresolved is CDI's word for a device that no specification on the node describes
+// (tags.cncf.io/container-device-interface, pkg/cdi).
+var unresolved = regexp.MustCompile(`unresolvable CDI devices? ([^\s:",]+)`)
+
+// writers are who describes the devices of a vendor on a machine. A specification that another
+// writes is not made again by hand: what is wrong is that writer, or where the runtime looks.
+var writers = []struct{ vendor, who, title, look string }{
+	{"k8s.gpu.nvidia.com/", "NVIDIA's DRA driver describes them as it prepares a claim", "have the runtime of %s find what NVIDIA's DRA driver describes", "ls /var/run/cdi /etc/cdi  # is k8s.gpu.nvidia.com-*.yaml there?"},
+	{"k8s.compute-domain.nvidia.com/", "NVIDIA's DRA driver describes them as it prepares a claim", "have the runtime of %s find what NVIDIA's DRA driver describes", "ls /var/run/cdi /etc/cdi  # is k8s.compute-domain.nvidia.com-*.yaml there?"},
+	{"k8s.device-plugin.nvidia.com/", "NVIDIA's device plugin describes them as it starts", "have the runtime of %s find what NVIDIA's device plugin describes", "ls /var/run/cdi /etc/cdi  # is k8s.device-plugin.nvidia.com-*.yaml there?"},
+}
+
+// cdi: the runtime knows no device of that name. NVIDIA's own tool describes devices of nvidia.com and
+// management.nvidia.com (nvidia-ctk cdi generate --vendor --class), others write theirs themselves.
+func (s stopped) cdi(device string) *Stop {
+	node := s.pod.Spec.NodeName
+	says := fmt.Sprintf("the container runtime of %s knows no CDI device %s: no specification on the machine describes it", node, device)
+	for _, of := range writers {
+		if !strings.HasPrefix(device, of.vendor) {
+			continue
+		}
+		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, says+" where the runtime looks; "+of.who)
+		stop.Title, stop.Words = fmt.Sprintf(of.title, node), "no CDI specification"
+		stop.mended(s, func(*view.Node) []string {
+			return []string{"# on the machine:", of.look, "containerd config dump | grep -i cdi  # is CDI on, and are those its folders?"}
+		}, "what is written on the machine is in no object")
+		return stop
+	}
+	class := s.runtimeClass()
+	ofOperator := class != nil && strings.HasPrefix(device, "management.nvidia.com/") && !strings.HasSuffix(device, "=all")
+	if ofOperator { // NVIDIA/nvidia-container-toolkit#1239
+		says += "; of that kind NVIDIA's toolkit describes all GPUs as one, for the operator's own pods, and the pod comes there by RuntimeClass " + class.Name
+	}
+	stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, says)
+	stop.Title, stop.Words = "have CDI's specification of its GPUs written on "+node, "no CDI specification"
+	if ofOperator {
+		stop.Title = fmt.Sprintf("take RuntimeClass %s from the pod's template, or have CDI's specification of each GPU written on %s", class.Name, node)
+		stop.Evidence = []diagnosis.Evidence{diagnosis.Fact("RuntimeClass/"+class.Name, "is the pod's", diagnosis.That("spec.runtimeClassName", "", diagnosis.Is, class.Name).Of(view.PodRef(s.pod)))}
+	}
+	stop.mended(s, func(*view.Node) []string { return describeGPUs(device) }, "what is written on the machine is in no object")
+	return stop
+}
+
+// describeGPUs has NVIDIA's tool describe the machine's GPUs under the vendor and class of a device.
+func describeGPUs(device string) []string {
+	kind, _, _ := strings.Cut(device, "=")
+	vendor, class, _ := strings.Cut(kind, "/")
+	generate := "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml"
+	if kind != "nvidia.com/gpu" {
+		generate = fmt.Sprintf("nvidia-ctk cdi generate --vendor=%s --class=%s --output=/var/run/cdi/%s-%s.yaml", vendor, class, vendor, class)
+	}
+	return []string{"# on the machine:", "nvidia-ctk cdi list  # what is described", generate + "  # of MIG devices again after each change of the layout"}
+}
