@@ -13,6 +13,10 @@ import (
 // (pkg/kubelet/images/types.go), its configuration, or the runtime (pkg/kubelet/kuberuntime), 1.30 to 1.37.
 var unbegun = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "CreateContainerConfigError", FailedContainer, FailedRun}
 
+// refusedByRuntime is how an end is told of a container that the runtime never began: containerd's word
+// (internal/cri/server/container_start.go) and Docker's (cri-dockerd core/container_start.go). It has no time of a start.
+var refusedByRuntime = []string{"StartError", "ContainerCannotRun"}
+
 const (
 	crashLoop = "CrashLoopBackOff"
 	// crashes is after how many ends a container is taken to go on so, and shortLife how long a run of it may
@@ -104,6 +108,9 @@ func stall(p *corev1.Pod, c corev1.ContainerStatus) *Stall {
 	last := c.LastTerminationState.Terminated
 	switch {
 	case slices.Contains(unbegun, w.Reason) && (last == nil || w.Reason == FailedRun):
+		return s
+	case w.Reason == crashLoop && c.RestartCount >= crashes && last != nil && slices.Contains(refusedByRuntime, last.Reason):
+		s.Reason, s.Says = last.Reason, last.Message
 		return s
 	case w.Reason == crashLoop && c.RestartCount >= crashes && last != nil && !last.StartedAt.IsZero() && last.FinishedAt.Sub(last.StartedAt.Time) < shortLife:
 		return s

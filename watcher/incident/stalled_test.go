@@ -21,6 +21,11 @@ func TestStalled(t *testing.T) {
 		s.RestartCount, s.LastTerminationState.Terminated = restarts, &corev1.ContainerStateTerminated{StartedAt: at, FinishedAt: metav1.NewTime(at.Add(lived))}
 		return s
 	}
+	refused := func(reason string, restarts int32) corev1.ContainerStatus {
+		s := waits("main", "CrashLoopBackOff", "back-off 5m0s")
+		s.RestartCount, s.LastTerminationState.Terminated = restarts, &corev1.ContainerStateTerminated{Reason: reason, Message: "no such device", ExitCode: 128, StartedAt: metav1.Unix(0, 0), FinishedAt: at}
+		return s
+	}
 	runs := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}
 	pulledBefore := waits("main", "ImagePullBackOff", "")
 	pulledBefore.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
@@ -41,6 +46,10 @@ func TestStalled(t *testing.T) {
 		"in deletion":              {of(waits("main", "ImagePullBackOff", "")), true, ""},
 		"worked before":            {of(pulledBefore), false, ""},
 		"ends at once":             {of(ended(5, time.Second)), false, "main: CrashLoopBackOff, 5 restarts"},
+		"never begun":              {corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{refused("StartError", 5)}}, false, "main: StartError: no such device"},
+		"never begun, in Docker":   {of(refused("ContainerCannotRun", 5)), false, "main: ContainerCannotRun: no such device"},
+		"may begin yet":            {of(refused("StartError", 4)), false, ""},
+		"ended by itself":          {of(refused("Error", 5)), false, ""},
 		"ended four times":         {of(ended(4, time.Second)), false, ""},
 		"works for a minute":       {of(ended(40, time.Minute)), false, ""},
 		"its init container":       {corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{waits("get", "InvalidImageName", "")}, ContainerStatuses: []corev1.ContainerStatus{waits("main", "PodInitializing", "")}}, false, "get: InvalidImageName"},
