@@ -217,7 +217,8 @@ func TestEvictionsAreTold(t *testing.T) {
 // By hand a Pod and a Job are made again, and another workload is edited.
 func TestEditsByHand(t *testing.T) {
 	const again, edited = "kubectl -n a get %s/w -o yaml > workload.yaml  # less, then kubectl replace --force -f workload.yaml", "kubectl -n a edit %s/w  # less"
-	for kind, want := range map[string]string{"Pod": again, "Job": again, "Deployment": edited, "StatefulSet": edited} {
+	const job = `kubectl -n a get %s/w -o json | jq 'del(.spec.selector, .spec.template.metadata.labels["controller-uid", "batch.kubernetes.io/controller-uid"])' > workload.json  # less, then kubectl replace --force -f workload.json`
+	for kind, want := range map[string]string{"Pod": again, "Job": job, "Deployment": edited, "StatefulSet": edited} {
 		if got := edit.New(edittest.New().Case(t, kind)).EditByHand("less"); got != fmt.Sprintf(want, strings.ToLower(kind)) {
 			t.Errorf("%s: %s", kind, got)
 		}
@@ -232,7 +233,7 @@ func TestEditsByHand(t *testing.T) {
 // person: the spec has the selectors of a flavor that another queue need not give.
 func TestJobsAreMadeAgain(t *testing.T) {
 	for queue, want := range map[string]string{
-		"":  `kubectl -n a get job/w -o yaml > job.yaml  # change {"schedulerName":"x"}, then kubectl replace --force -f job.yaml`,
+		"":  `kubectl -n a get job/w -o json | jq 'del(.spec.selector, .spec.template.metadata.labels["controller-uid", "batch.kubernetes.io/controller-uid"])' > job.json  # change {"schedulerName":"x"}, then kubectl replace --force -f job.json`,
 		"q": `kubectl -n a delete job/w  # then make it again from your own manifest with {"schedulerName":"x"}: Kueue has admitted it through queue q, and put its flavor's selectors and tolerations into this one`,
 	} {
 		w := staffed(t, "Job", "{}", "p")

@@ -103,7 +103,7 @@ func rolled(ch edit.Change) string {
 		out += ", by hand"
 	}
 	for _, c := range ch.Commands {
-		if !strings.Contains(c, `"template"`) && !strings.Contains(c, "-o yaml") {
+		if !strings.Contains(c, `"template"`) && !strings.Contains(c, "replace --force") {
 			out += "; " + c
 		}
 	}

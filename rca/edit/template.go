@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -102,7 +104,28 @@ func (c *Workload) MakeAgain(ch *Change, o metav1.Object, resource string, spec 
 		return
 	}
 	kind, _, _ := strings.Cut(resource, "/")
-	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get %s -o yaml > %s.yaml  # change %s, then kubectl replace --force -f %s.yaml", o.GetNamespace(), resource, kind, change, kind))
+	ch.Commands = append(ch.Commands, saved(o, o.GetNamespace(), resource, kind, "change "+change))
+}
+
+// saved has a person write an object into a file, change that, and make it again. A Job's own selector, which the API
+// server made from the Job's uid, would be refused of a new one once the old one is gone
+// (pkg/registry/batch/job/strategy.go, generateSelector, 1.30 to 1.37), and a pod keeps its node.
+func saved(o metav1.Object, namespace, resource, file, change string) string {
+	of := ""
+	switch o := o.(type) {
+	case *batchv1.Job:
+		if !ptr.Deref(o.Spec.ManualSelector, false) {
+			of = `.spec.selector, .spec.template.metadata.labels["controller-uid", "batch.kubernetes.io/controller-uid"]`
+		}
+	case *corev1.Pod:
+		if o.Spec.NodeName != "" {
+			of = ".spec.nodeName"
+		}
+	}
+	if of == "" {
+		return fmt.Sprintf("kubectl -n %s get %s -o yaml > %s.yaml  # %s, then kubectl replace --force -f %s.yaml", namespace, resource, file, change, file)
+	}
+	return fmt.Sprintf("kubectl -n %s get %s -o json | jq 'del(%s)' > %s.json  # %s, then kubectl replace --force -f %s.json", namespace, resource, of, file, change, file)
 }
 
 // livePatch keeps the tolerations a pod was given by admission: its list may
@@ -135,7 +158,17 @@ func (c *Workload) EditObject(change string) string {
 		return fmt.Sprintf("kubectl -n %s get pods -l %s=%s -o yaml > pods.yaml  # %s in each, then kubectl replace --force -f pods.yaml", w.Namespace, incident.GroupLabel, w.Name, change)
 	}
 	if w.Kind == "Pod" || w.Kind == "Job" || places[w.Kind].Once {
-		return fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # %s, then kubectl replace --force -f workload.yaml", w.Namespace, c.WorkloadName(), change)
+		return c.Replace(change)
 	}
 	return fmt.Sprintf("kubectl -n %s edit %s  # %s", w.Namespace, c.WorkloadName(), change)
+}
+
+// Replace is the command by which a person makes the workload again, with a change.
+func (c *Workload) Replace(change string) string {
+	w := c.Incident.Workload
+	o, known := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name)
+	if w.Kind == "Job" && !known {
+		o = &batchv1.Job{} // few write a selector of their own
+	}
+	return saved(o, w.Namespace, c.WorkloadName(), "workload", change)
 }

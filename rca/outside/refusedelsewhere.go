@@ -84,11 +84,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 
 // submitAgain is for the gang that its scheduler has given up: another application is another gang.
 func submitAgain(c *edit.Workload, by string) edit.Change {
-	w := c.Incident.Workload
 	ch := edit.LookAt(diagnosis.SchedulerRefused, fmt.Sprintf("make %s again once nodes have room for all of its gang at once, or have it begin with a part (gangSchedulingStyle=Soft): its application is over for %s", c.WorkloadName(), by), by+" decides by its own rules, which are not run here",
 		"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable  # and what is free of it: kubectl describe nodes",
-		fmt.Sprintf("kubectl -n %s get %s -o yaml > workload.yaml  # annotation yunikorn.apache.org/schedulingPolicyParameters: gangSchedulingStyle=Soft, or a longer placeholderTimeoutInSeconds", w.Namespace, c.WorkloadName()),
-		"kubectl replace --force -f workload.yaml  # all its pods are made again, under another application id")
+		c.Replace("write annotation yunikorn.apache.org/schedulingPolicyParameters: gangSchedulingStyle=Soft, or a longer placeholderTimeoutInSeconds")+": all its pods are made again, under another application id")
 	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true
 	return ch
 }

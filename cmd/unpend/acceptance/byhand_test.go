@@ -64,6 +64,44 @@ func TestWhatControllersLeaveToPeople(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { w.play(t, c) })
 	}
+	t.Run("a Job made again", func(t *testing.T) { isMadeAgain(t, c) })
+}
+
+// isMadeAgain does with a Job what the printed command says: what the API server itself wrote into
+// it would be refused of the next one, once this one is gone.
+func isMadeAgain(t *testing.T, c *controlplane.ControlPlane) {
+	ns := c.Namespace(t)
+	c.AddNodeObject(t, inPoolOf("b", gpuNode("gpu-1", 2)))
+	jobOf(1, inPool(asksGPUs(1), "a"))(t, c, ns)
+	var command string
+	controlplane.Eventually(t, 30*time.Second, "it waits, and is to be made again", func() (bool, string) {
+		d := why(t, "-n", ns, "--kubeconfig", c.Kubeconfig())
+		for _, f := range d.Fixes {
+			for _, command = range f.Commands {
+				if strings.Contains(command, "replace --force -f job.json") {
+					return true, ""
+				}
+			}
+		}
+		return false, fmt.Sprintf("%+v", d.Fixes)
+	})
+	jobs := c.Client().BatchV1().Jobs(ns)
+	job, err := jobs.Get(t.Context(), "train", metav1.GetOptions{})
+	must(t, err)
+	job.ResourceVersion, job.UID = "", "" // as kubectl does
+	kubectl(t, c, ns, "kubectl -n "+ns+" delete job/train")
+	if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		t.Fatalf("as it was it is taken: %v", err)
+	}
+	const strips = `jq 'del(.spec.selector, .spec.template.metadata.labels["controller-uid", "batch.kubernetes.io/controller-uid"])'`
+	if !strings.Contains(command, strips) {
+		t.Errorf("%s does not have %s", command, strips)
+	}
+	job.Spec.Selector = nil
+	delete(job.Spec.Template.Labels, "controller-uid")
+	delete(job.Spec.Template.Labels, "batch.kubernetes.io/controller-uid")
+	_, err = jobs.Create(t.Context(), job, metav1.CreateOptions{})
+	must(t, err)
 }
 
 func partition(s *appsv1.StatefulSet, n int32) {
