@@ -41,6 +41,9 @@ func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
 	if len(texts) == 0 {
 		return edit.Change{}, false
 	}
+	if ch, ofTekton := c.moveAssistant(unmet); ofTekton {
+		return ch, true
+	}
 	if of, given := c.givenTerms(); given {
 		return c.Once("see who gives its pods the rule to be "+strings.Join(texts, " and ")+", which "+of+" does not have", func(title string) edit.Change {
 			return edit.LookAt(diagnosis.PodAffinityConflict, title, "what the next pod is given is not known before it is made",

@@ -18,8 +18,9 @@ type place struct {
 }
 
 // places are those of kinds that run GPU work: KServe (its pods' spec stands in the component itself), JobSet,
-// LeaderWorkerSet, the Kubeflow training operator, the Spark operator, Volcano, Knative, Kubeflow notebooks, KubeRay, and Kubeflow's Trainer, which has
-// no template of its own but writes the resources into that of its runtime.
+// LeaderWorkerSet, the Kubeflow training operator, the Spark operator, Volcano, Knative, Kubeflow notebooks, KubeRay, Tekton, whose
+// webhook refuses an edit of what has begun, and Kubeflow's Trainer, which has no template of its own but writes the resources into
+// that of its runtime.
 var places = map[string]place{
 	"InferenceService.serving.kserve.io":             {At: "spec.%s", Label: "component"},
 	"JobSet.jobset.x-k8s.io":                         {At: "spec.replicatedJobs[name=%s].template.spec.template.spec", Label: "jobset.sigs.k8s.io/replicatedjob-name", Once: true},
@@ -38,6 +39,8 @@ var places = map[string]place{
 	"RayService.ray.io":                              rayGroup("spec.rayClusterConfig", false),
 	"SparkApplication.sparkoperator.k8s.io":          {At: "spec.%s", Label: "spark-role", Named: sparkRole},
 	"ScheduledSparkApplication.sparkoperator.k8s.io": {At: "spec.template.%s", Label: "spark-role", Named: sparkRole},
+	"PipelineRun.tekton.dev":                         {At: "spec.taskRunTemplate.podTemplate, and of resources spec.taskRunSpecs[].computeResources", Once: true},
+	"TaskRun.tekton.dev":                             {At: "spec.podTemplate, and of resources spec.computeResources", Once: true},
 	"TrainJob.trainer.kubeflow.org":                  {At: "spec.trainer.resourcesPerNode, and all but resources in its runtime", Once: true},
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/kubelet"
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
@@ -81,6 +82,10 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		if by := c.Elsewhere(pod); by != "" {
 			f.fix.Proof.Verdict, f.fix.Proof.Why = diagnosis.Unproven, fmt.Sprintf("the default scheduler's filters accept %s on a copy of the cluster; %s decides by its own", placed, by)
 		}
+		if claim, by := kubelet.HeldElsewhere(c.Cluster, pod, placed, f.leaves); by != nil {
+			f.fix.Proof.Verdict = diagnosis.Unproven
+			f.fix.Proof.Why += fmt.Sprintf(", but its PersistentVolumeClaim %s may be on one node at a time, and %s/%s has it on %s", claim, by.Namespace, by.Name, by.Spec.NodeName)
+		}
 		if err := c.proveGang(ctx, s, f, pod); err != nil {
 			return err
 		}
@@ -102,6 +107,14 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		}
 		return nil
 	})
+}
+
+// leaves says whether a pod is gone before the fix has the waiting one begin.
+func (f *candidate) leaves(p *corev1.Pod) bool {
+	if r := f.rolling; r != nil && slices.Contains(r.Running, p) { // else the old one stays until the new one runs
+		return r.AtOnce || r.Unavailable > 0
+	}
+	return slices.Contains(f.victims, p) || slices.Contains(f.restarts, p)
 }
 
 // midChange says whether MIG manager has begun something on the node and not ended it well.

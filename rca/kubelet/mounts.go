@@ -117,6 +117,41 @@ func ofOneNode(k *corev1.PersistentVolumeClaim) bool {
 	})
 }
 
+// HeldElsewhere is a claim of a pod whose volume may be on one node at a time, and the pod that has it on another node than
+// the one it would go to; nil where there is none, or all such leave. No scheduler minds that: the kubelet waits for the volume.
+func HeldElsewhere(w *view.Cluster, pod *corev1.Pod, node string, leaves func(*corev1.Pod) bool) (claim string, by *corev1.Pod) {
+	for _, v := range pod.Spec.Volumes {
+		at := slices.IndexFunc(w.State.PVCs, func(k *corev1.PersistentVolumeClaim) bool {
+			return v.PersistentVolumeClaim != nil && k.Namespace == pod.Namespace && k.Name == v.PersistentVolumeClaim.ClaimName && k.Spec.VolumeName != "" && ofOneNode(k) && !everywhere(w, k.Spec.VolumeName)
+		})
+		if at < 0 {
+			continue
+		}
+		k := w.State.PVCs[at]
+		for _, p := range w.State.Pods {
+			if p.Namespace == k.Namespace && p.UID != pod.UID && p.Spec.NodeName != "" && p.Spec.NodeName != node && !view.Ended(p) && !leaves(p) && uses(p, k.Name) {
+				return k.Name, p
+			}
+		}
+	}
+	return "", nil
+}
+
+// shared are CSI drivers of file systems that are attached to no node (attachRequired: false in their CSIDriver), so
+// that their access modes bind nobody: NFS, SMB, EFS, FSx, Azure Files and blobs, Filestore, CephFS of Rook.
+var shared = []string{"nfs.csi.k8s.io", "smb.csi.k8s.io", "efs.csi.aws.com", "fsx.csi.aws.com", "file.csi.azure.com", "blob.csi.azure.com", "filestore.csi.storage.gke.io", "gcsfuse.csi.storage.gke.io", "cephfs.csi.ceph.com"}
+
+// everywhere says whether a volume is of a kind that every node can have at once, or is bound to its node anyway.
+func everywhere(w *view.Cluster, volume string) bool {
+	at := slices.IndexFunc(w.State.PVs, func(v *corev1.PersistentVolume) bool { return v.Name == volume })
+	if at < 0 {
+		return false
+	}
+	s := w.State.PVs[at].Spec.PersistentVolumeSource
+	return s.NFS != nil || s.HostPath != nil || s.Local != nil || s.AzureFile != nil || s.CephFS != nil || s.Glusterfs != nil ||
+		s.CSI != nil && slices.ContainsFunc(shared, func(driver string) bool { return s.CSI.Driver == driver || strings.HasSuffix(s.CSI.Driver, "."+driver) })
+}
+
 // oldFirst is for the rollout that makes the new pod on another node while the old one has the volume: neither ends. To
 // delete the old one does not help, for its ReplicaSet makes it again.
 func (s stopped) oldFirst(stop *Stop, r incident.Ref, what string) {

@@ -119,7 +119,6 @@ var toldByText = []struct {
 	{"cannot allocate unregistered device", PluginAway},
 	{"code = Unavailable", PluginAway},
 	{"unexpectedly allocated less resources", DevicesMoved},
-	{"Update plugin resources failed", DevicesMoved},
 	{"changed request for resource", SameUID},
 }
 
@@ -140,6 +139,9 @@ func (c *Case) behind(t *Turned) Behind {
 		return PluginSays
 	}
 	devices, out := strings.Contains(text, "requested number of devices unavailable"), strings.HasPrefix(t.Reason, "OutOf")
+	if !devices && strings.Contains(text, "Update plugin resources failed") {
+		return DevicesMoved
+	}
 	if !devices && !out && t.Reason != "NodeAffinity" && t.Reason != "TaintToleration" && t.Reason != "NodePorts" {
 		return OwnWords
 	}
@@ -171,9 +173,9 @@ func (c *Case) behind(t *Turned) Behind {
 }
 
 // pluginsWords are those with which a device plugin itself refused to give devices (its Allocate); empty
-// where it did not.
+// where it did not. Older kubelets called it while they updated their own table.
 func pluginsWords(text string) string {
-	_, answer, called := strings.Cut(text, "Allocate failed due to rpc error: code = ")
+	_, answer, called := strings.Cut(strings.Replace(text, "Update plugin resources failed", "Allocate failed", 1), "Allocate failed due to rpc error: code = ")
 	_, says, _ := strings.Cut(answer, " desc = ")
 	if !called || strings.Contains(says, "invalid allocation request") { // of shares, whose words are known
 		return ""
@@ -379,6 +381,8 @@ func (c *Case) fine(t *Turned) bool {
 		return back || sound
 	case Unaligned, OverheadLeftOut, NotPermitted:
 		return false
+	case PluginSays: // why it refuses its log alone tells
+		return back
 	case NotReleased:
 		return !slices.ContainsFunc(t.Before, func(p *corev1.Pod) bool { return !view.Ended(p) })
 	}

@@ -69,6 +69,8 @@ func TestWhatStandsBehind(t *testing.T) {
 		"not registered":                       {unexpectedAdmission, "cannot allocate unregistered device nvidia.com/gpu", nil, PluginAway},
 		"the plugin died":                      {unexpectedAdmission, "rpc error: code = Unavailable", nil, PluginAway},
 		"fewer than asked":                     {unexpectedAdmission, "unexpectedly allocated less resources than required", nil, DevicesMoved},
+		"a plugin's of an older kubelet":       {unexpectedAdmission, "Update plugin resources failed due to rpc error: code = Unknown desc = candidate pod not found, which is unexpected.", nil, PluginSays},
+		"an older kubelet's own table":         {unexpectedAdmission, "Update plugin resources failed due to node has no room, which is unexpected.", nil, DevicesMoved},
 		"a uid that was there":                 {unexpectedAdmission, "pod a changed request for resource nvidia.com/gpu", nil, SameUID},
 		"no NUMA node":                         {topologyAffinity, none, nil, Unaligned},
 		"words of its own":                     {unexpectedAdmission, "something else", nil, OwnWords},
