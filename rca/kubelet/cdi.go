@@ -13,12 +13,22 @@ import (
 // (tags.cncf.io/container-device-interface, pkg/cdi).
 var unresolved = regexp.MustCompile(`unresolvable CDI devices? ([^\s:",]+)`)
 
-// writers are who describes the devices of a vendor on a machine. A specification that another
-// writes is not made again by hand: what is wrong is that writer, or where the runtime looks.
-var writers = []struct{ vendor, who, title, look string }{
-	{"k8s.gpu.nvidia.com/", "NVIDIA's DRA driver describes them as it prepares a claim", "have the runtime of %s find what NVIDIA's DRA driver describes", "ls /var/run/cdi /etc/cdi  # is k8s.gpu.nvidia.com-*.yaml there?"},
-	{"k8s.compute-domain.nvidia.com/", "NVIDIA's DRA driver describes them as it prepares a claim", "have the runtime of %s find what NVIDIA's DRA driver describes", "ls /var/run/cdi /etc/cdi  # is k8s.compute-domain.nvidia.com-*.yaml there?"},
-	{"k8s.device-plugin.nvidia.com/", "NVIDIA's device plugin describes them as it starts", "have the runtime of %s find what NVIDIA's device plugin describes", "ls /var/run/cdi /etc/cdi  # is k8s.device-plugin.nvidia.com-*.yaml there?"},
+// writers are who describes the devices of a vendor as it starts, or prepares a claim. A specification that another
+// writes is not made by hand: what is wrong is that writer, or where the runtime looks.
+var writers = map[string]string{
+	"k8s.gpu.nvidia.com":            "NVIDIA's DRA driver",
+	"k8s.compute-domain.nvidia.com": "NVIDIA's DRA driver",
+	"k8s.device-plugin.nvidia.com":  "NVIDIA's device plugin",
+}
+
+// lookFor shows what a vendor's part has written on the machine, and where its runtime looks for it. On Talos nobody can write into
+// the folders that are usual (documentation of Talos, containerd; siderolabs/talos#10613).
+func lookFor(n *view.Node, vendor string) []string {
+	if strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") {
+		return []string{fmt.Sprintf("talosctl -n %s ls /var/run/cdi /etc/cdi  # is %s-*.yaml there?", n.Name, vendor), "talosctl -n " + n.Name + " read /etc/cri/conf.d/cri.toml  # enable_cdi, cdi_spec_dirs",
+			"# nobody can write into those folders there: have machine.files, /etc/cri/conf.d/20-customization.part, name others (cdi_spec_dirs), and who describes the devices write there"}
+	}
+	return []string{"# on the machine:", "ls /var/run/cdi /etc/cdi  # is " + vendor + "-*.yaml there?", "containerd config dump | grep -i cdi  # is CDI on, and are those its folders?"}
 }
 
 // cdi: the runtime knows no device of that name. NVIDIA's own tool describes devices of nvidia.com and
@@ -26,15 +36,16 @@ var writers = []struct{ vendor, who, title, look string }{
 func (s stopped) cdi(device string) *Stop {
 	node := s.pod.Spec.NodeName
 	says := fmt.Sprintf("the container runtime of %s knows no CDI device %s: no specification on the machine describes it", node, device)
-	for _, of := range writers {
-		if !strings.HasPrefix(device, of.vendor) {
-			continue
-		}
-		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, says+" where the runtime looks; "+of.who)
-		stop.Title, stop.Words = fmt.Sprintf(of.title, node), "no CDI specification"
-		stop.mended(s, func(*view.Node) []string {
-			return []string{"# on the machine:", of.look, "containerd config dump | grep -i cdi  # is CDI on, and are those its folders?"}
-		}, "what is written on the machine is in no object")
+	vendor, _, _ := strings.Cut(device, "/")
+	who, known := writers[vendor]
+	if !known && !strings.HasSuffix(vendor, "nvidia.com") {
+		who, known = "the device plugin or driver of "+vendor, true
+	}
+	if known {
+		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, says+" where the runtime looks; "+who+" is to describe it")
+		stop.Title, stop.Words = fmt.Sprintf("have the runtime of %s find what %s describes", node, who), "no CDI specification"
+		stop.mended(s, func(n *view.Node) []string { return lookFor(n, vendor) }, "what is written on the machine is in no object")
+		stop.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its pod there: what does its log say it has written, and where?"}, stop.Commands...)
 		return stop
 	}
 	class := s.runtimeClass()
