@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -76,7 +77,7 @@ func (l *driverLink) broken() *Finding {
 		l.behindNetworkDriver(f)
 		return f
 	}
-	if onTalos(l.n) {
+	if homes.Talos(l.n.Status.NodeInfo.OSImage) {
 		l.ofImage(f)
 		return f
 	}
@@ -154,6 +155,11 @@ func rebootMend(n *view.Node, why, until, unproven string) Mend {
 	return Mend{Kind: diagnosis.RebootNode, Title: "reboot " + n.Name + why, Until: until, Risk: diagnosis.HighRisk, Minutes: 15, Unproven: unproven, Commands: parts.Reboot(n)}
 }
 
+// afterUpgrade has the modules loaded that go with what was installed since.
+func afterUpgrade(n *view.Node, until string) Mend {
+	return rebootMend(n, ", where its driver was upgraded: the modules from before stay loaded until then", until, "whether its driver was upgraded under the modules that are loaded is in no object")
+}
+
 // paused: the driver's clients wait, and the driver itself is whole or not to be seen.
 func (l *driverLink) paused() *Finding {
 	n := l.n
@@ -219,7 +225,7 @@ func (l *driverLink) ofHost() *Finding {
 			f.Mends[0].Steps = append([]string{"see what driver-validation says"}, f.Mends[0].Steps...)
 			f.Mends[0].Steps[len(f.Mends[0].Steps)-1] = "where nvidia-smi works and the validation still fails, take a driver release that the GPU Operator's supports, or a newer GPU Operator; where there is no driver, install NVIDIA's, or have the GPU Operator do it"
 			f.Mends[0].Commands = slices.Insert(f.Mends[0].Commands, 0, fmt.Sprintf("kubectl -n %s logs %s -c driver-validation --tail=30", p.pod.Namespace, p.pod.Name))
-			f.Mends = append(f.Mends, rebootMend(n, ", where its driver was upgraded: the modules from before stay loaded until then", until, "whether the packages of its driver were upgraded is in no object"))
+			f.Mends = append(f.Mends, afterUpgrade(n, until))
 		}
 		return f
 	}

@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -30,4 +32,14 @@ func (p *part) finding(link Link, state State, cause diagnosis.CauseID, says str
 	f := p.s.finding(link, state, cause, says, podRef(p.pod), p.Text(), p.Claims...)
 	f.Unready = p.State == parts.Starting && parts.Unready(p.n)
 	return f
+}
+
+// pull is for a part's pod one of whose images does not come: nothing of it has a log, and to make it again changes nothing.
+func (p *part) pull(m *Mend, what string) {
+	image, commands := parts.Pull(p.n, p.pod, p.Where)
+	m.Title = fmt.Sprintf("let %s pull the image of its %s, or name one that is published", p.n.Name, what)
+	m.Steps, m.Commands = []string{"see what the registry answers: an image may have been withdrawn, be private, or be limited to so many pulls"}, commands
+	if field := parts.ImageField(p.pod, p.Where, image); field != "" && p.s.policy != "" {
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl get clusterpolicy %s -o jsonpath='{.spec.%s}'  # repository, image and version: another one there, or by a newer GPU Operator", p.s.policy, field))
+	}
 }

@@ -40,10 +40,12 @@ func (l *pluginLink) unready() *Finding {
 		return f
 	}
 	switch {
-	case noRuntime(l.Words):
+	case parts.NoHandler(l.Words):
 		return l.handler()
 	case l.absentRuntime() != nil:
 		return l.absentRuntime()
+	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // it finds them, and cannot give them
+		return l.driverless()
 	case strings.Contains(l.Where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
 		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
 	case l.Where == "driver-validation":
@@ -52,8 +54,6 @@ func (l *pluginLink) unready() *Finding {
 		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, parts.Toolkit)
 	case strings.Contains(l.Words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
 		return l.outside("cannot load NVML", l.Text())
-	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // it finds them, and cannot give them
-		return l.driverless()
 	case l.State != parts.Failed && !l.Loops:
 		if left := podTime - l.s.since(l.Since); left > 0 {
 			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin's pod began "+view.Age(l.s.since(l.s.kit.Begun(pod)))+" ago")
@@ -234,7 +234,7 @@ func (l *pluginLink) mend() Mend {
 		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", pluginConfigLabel, value, n.Name)
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+pluginConfigLabel+"-  # the default; or the name of an entry of its ConfigMap")
 	case strings.Contains(l.Words, "Image"):
-		m.Title = "let " + n.Name + " pull the device plugin's image"
+		l.pull(&m, "device plugin")
 	case strings.Contains(l.Words, parts.NotPermitted):
 		m.Title = "let the device plugin read the GPUs of " + n.Name + " that are in MIG mode: they are not broken, its container lacks the right to"
 		m.Commands = append(m.Commands, parts.Permit(pod, l.s.kit.SetOf(pod))...)

@@ -43,13 +43,37 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 			return f
 		}
 	}
+	if l.Where == "driver-validation" && !strings.Contains(l.Words, "Image") {
+		return l.unaccepted()
+	}
 	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+l.Text())
 	if l.State != parts.Failed {
 		f.Certainty = s.aged()
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "mend the container toolkit of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", l.pod.Namespace, l.pod.Name)}}}
+	if strings.Contains(l.Words, "Image") {
+		l.pull(&f.Mends[0], "container toolkit")
+		return f
+	}
 	s.untoldHome(n, f)
+	return f
+}
+
+// unaccepted: the driver's pod is Ready, and the toolkit's waits until the GPU Operator's validation accepts that driver.
+func (p *part) unaccepted() *Finding {
+	n := p.n
+	until := "the driver of " + n.Name + " is accepted and its device plugin has announced its GPUs"
+	f := p.finding(Driver, Waiting, diagnosis.DriverNotReady, "has a driver that the GPU Operator's validation does not accept: its container toolkit waits at "+p.Text())
+	f.Certainty = diagnosis.Likely
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why driver-validation accepts no driver of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
+		Steps:    []string{"see what driver-validation says: of a version mismatch, the modules of the release before are loaded still, and a reboot loads the new ones"},
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c driver-validation --tail=30", p.pod.Namespace, p.pod.Name), "kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host cat /proc/driver/nvidia/version  # what is loaded"}}
+	if d := p.s.part(n, parts.Driver); d.pod != nil {
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(d.pod), "the driver is "+d.Text(), d.Claims...))
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s exec %s -- nvidia-smi  # what was installed", d.pod.Namespace, d.pod.Name))
+	}
+	f.Mends = []Mend{m, afterUpgrade(n, until)}
 	return f
 }
 
@@ -69,11 +93,6 @@ metadata: {name: %s}
 handler: %s
 END`, *name, *name), fmt.Sprintf("kubectl -n %s rollout status daemonset %s", d.Namespace, d.Name)}}}
 	return f
-}
-
-// noRuntime is how runtimes refuse a handler that they do not have.
-func noRuntime(words string) bool {
-	return strings.Contains(words, "no runtime for") || strings.Contains(words, "runtime handler") || strings.Contains(words, "RuntimeHandler")
 }
 
 // handler: the node's container runtime does not know the handler of a pod's RuntimeClass.
@@ -102,9 +121,9 @@ func (s *Stack) configure(n *view.Node) Mend {
 	if n.Labels[view.LabelGKE] != "" {
 		return s.configureGKE(n, m)
 	}
-	if onTalos(n) {
+	if homes.Talos(n.Status.NodeInfo.OSImage) {
 		m.Steps = []string{"build NVIDIA's driver and container toolkit into the machine's image: they are system extensions of Talos", "name its runtime in the pods (RuntimeClass nvidia), or have it be the default: machine.files, /etc/cri/conf.d/20-customization.part"}
-		m.Commands = extensions(n)
+		m.Commands = homes.Extensions(n)
 		return m
 	}
 	m.Commands = homes.Configure(n)

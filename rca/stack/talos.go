@@ -2,24 +2,11 @@ package stack
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/stack/parts"
-	"github.com/unpend/unpend/rca/view"
 )
-
-// onTalos says whether a node runs Talos Linux. Its system is read-only, and has no packages to build a
-// module with: NVIDIA's driver is an extension of the machine's image, and the GPU Operator's driver
-// container has nothing to work with (Talos' guide to NVIDIA GPUs).
-func onTalos(n *view.Node) bool { return isTalos(n.Status.NodeInfo.OSImage) }
-
-func isTalos(osImage string) bool { return strings.HasPrefix(osImage, "Talos") }
-
-// extensions are the commands that show what is built into such a machine's image.
-func extensions(n *view.Node) []string {
-	return []string{"talosctl -n " + n.Name + " get extensions", "talosctl -n " + n.Name + " read /proc/driver/nvidia/version"}
-}
 
 // ofImage completes a finding of the GPU Operator's driver that fails on such a machine: it is to be kept
 // off, and the driver to come with the image.
@@ -31,8 +18,8 @@ func (l *driverLink) ofImage(f *Finding) {
 		Steps: []string{"have the image made with the extensions nvidia-open-gpu-kernel-modules (or nonfree-kmod-nvidia) and nvidia-container-toolkit of one driver version, and the machine upgraded to it: it starts again for that",
 			"have its modules loaded: nvidia, nvidia_uvm, nvidia_drm and nvidia_modeset in machine.kernel.modules",
 			"keep the GPU Operator's driver off; its toolkit too, where the extension brings NVIDIA's runtime along (up to Talos v1.13)"},
-		Commands: extensions(n)}
-	if l.others(isTalos) {
+		Commands: homes.Extensions(n)}
+	if l.others(homes.Talos) {
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl label node %s %s=false --overwrite", n.Name, DeployDriver))
 	} else {
 		m.Commands = append(m.Commands, l.set(`"enabled":false`))
@@ -49,7 +36,7 @@ func (p *part) unvalidated() *Finding {
 	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+key+"="+n.Labels[key], n.Labelled(key)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install NVIDIA's device plugin by itself, and have the GPU Operator leave " + n.Name + " alone", Until: "a device plugin has announced the GPUs of " + n.Name, Risk: diagnosis.LowRisk, Minutes: 10,
 		Steps: []string{"see that the driver is loaded: its modules are named in machine.kernel.modules, and the machine's Talos and driver are of one version", "or tell a GPU Operator that can be told where the driver is: hostPaths.driverInstallDir"},
-		Commands: append(extensions(n), fmt.Sprintf("kubectl label node %s %soperands=false --overwrite", n.Name, parts.Deploys),
+		Commands: append(homes.Extensions(n), fmt.Sprintf("kubectl label node %s %soperands=false --overwrite", n.Name, parts.Deploys),
 			"helm repo add nvdp https://nvidia.github.io/k8s-device-plugin && helm upgrade -i nvidia-device-plugin nvdp/nvidia-device-plugin -n kube-system --set runtimeClassName=nvidia",
 			"kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")}}
 	return f

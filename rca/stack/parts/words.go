@@ -3,6 +3,7 @@ package parts
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,4 +33,9 @@ func Precompiled(pod *corev1.Pod, w *view.Cluster) bool {
 		on, _, err := unstructured.NestedBool(p.Object, "spec", "driver", "usePrecompiled")
 		return err == nil && on
 	})
+}
+
+// NoHandler is how runtimes refuse a handler that they do not have.
+func NoHandler(words string) bool {
+	return strings.Contains(words, "no runtime for") || strings.Contains(words, "runtime handler") || strings.Contains(words, "RuntimeHandler")
 }
