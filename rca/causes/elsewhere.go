@@ -30,7 +30,15 @@ var (
 		if c.IsOwn(diagnosis.QueueMisconfigured) {
 			return nil
 		}
-		return found(c.Queue.NotAdmitted())
+		f := c.Queue.NotAdmitted()
+		if w := c.Queue.Queued(); f != nil && w != nil {
+			if since, _ := c.Queue.LetIn(w); !since.IsZero() {
+				c.entitle(diagnosis.QueueNotAdmitted, "admitted by Kueue, and held still")
+			}
+		} else if _, lacks := c.Queue.NoWorkload(); f != nil && lacks {
+			c.entitle(diagnosis.QueueNotAdmitted, "Kueue made no Workload for it")
+		}
+		return found(f)
 	}}
 	// schedulerMissing: nobody who schedules under that name has ever spoken of any pod.
 	schedulerMissing = PodRule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case) *finding {

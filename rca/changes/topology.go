@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -36,6 +37,7 @@ func placedByKueue(c *Bench, missed []terms.MissedLabel) []edit.Change {
 	}
 	slices.Sort(chosen)
 	return []edit.Change{c.Once("have Kueue choose its place again: it has chosen "+strings.Join(chosen, ", "), func(title string) edit.Change {
+		ns, manager := queues.Manager(c.Cluster)
 		again := fmt.Sprintf(`kubectl -n %s patch workloads.kueue.x-k8s.io %s --type merge -p '{"spec":{"active":%%t}}'`, w.GetNamespace(), w.GetName())
 		ch := edit.Change{Kind: diagnosis.FixSelector, Cause: diagnosis.NodeSelectorMismatch, Manual: true, Minutes: 1, Risk: diagnosis.LowRisk, Title: title, Drained: c.Cluster.Running(c.Incident.Workload),
 			Pod: func(p *corev1.Pod) { unplace(p, levels) }}
@@ -43,7 +45,7 @@ func placedByKueue(c *Bench, missed []terms.MissedLabel) []edit.Change {
 			ch.Risk = diagnosis.MediumRisk
 		}
 		ch.Commands = append(outOfPlace(c, levels), fmt.Sprintf(again, false)+"  # its pods go", fmt.Sprintf(again, true),
-			"kubectl -n kueue-system rollout restart deployment kueue-controller-manager  # if it chooses the same again though nothing is free there")
+			fmt.Sprintf("kubectl -n %s rollout restart deployment %s  # if it chooses the same again though nothing is free there", ns, manager))
 		return ch
 	})}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -16,9 +17,10 @@ import (
 func leaveAlone(c *edit.Workload, owner *metav1.OwnerReference) edit.Change {
 	o, of := c.Queue.Held.Owner, incident.OwnerKind(owner)
 	name := strings.ToLower(o.Kind) + "/" + o.Name
+	ns, manager := queues.Manager(c.Cluster)
 	return queueChange(diagnosis.Manual, diagnosis.LowRisk, name+" is not suspended any more",
 		fmt.Sprintf("let %s begin, and have Kueue leave alone what %s/%s makes: newer versions do", name, strings.ToLower(of), owner.Name),
 		fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"suspend":false}}'  # an older Kueue may suspend it again; a label that names a queue would have it counted twice`, o.Namespace, name),
-		"kubectl -n kueue-system get deployment kueue-controller-manager -o jsonpath='{.spec.template.spec.containers[*].image}'  # its version",
-		fmt.Sprintf("kubectl -n kueue-system get configmap kueue-manager-config -o yaml  # manageJobsWithoutQueueName, and whether integrations.frameworks names the kind %s: what is not named there is nobody's owner to it", of))
+		fmt.Sprintf("kubectl -n %s get deployment %s -o jsonpath='{.spec.template.spec.containers[*].image}'  # its version", ns, manager),
+		fmt.Sprintf("kubectl -n %s get configmap kueue-manager-config -o yaml  # manageJobsWithoutQueueName, and whether integrations.frameworks names the kind %s: what is not named there is nobody's owner to it", ns, of))
 }

@@ -18,13 +18,14 @@ func beyondQuota(c *edit.Workload, w *unstructured.Unstructured, look string) []
 			return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue lets it begin", "wait until Kueue lets it begin", look)}
 		}
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "Kueue lets it begin", "see why Kueue does not let begin what it has admitted", look,
-			"kubectl -n kueue-system logs deploy/kueue-controller-manager --since=1h | grep "+c.Incident.Workload.Name+"  # what it may not patch is there alone",
+			managersLog(c, "1h", c.Incident.Workload.Name)+"  # what it may not patch is there alone",
 			fmt.Sprintf("kubectl -n %s get events --field-selector involvedObject.name=%s", c.Pod.Namespace, c.Incident.Workload.Name))}
 	}
 	if queues.GaveUp(w) {
+		ns, _ := queues.Manager(c.Cluster)
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "its Workload is active", "set its Workload active again once there is room for it: Kueue has given up and does not try again by itself", look,
 			fmt.Sprintf(`kubectl -n %s patch workloads.kueue.x-k8s.io %s --type merge -p '{"spec":{"active":true}}'`, w.GetNamespace(), w.GetName()),
-			"kubectl -n kueue-system get configmap kueue-manager-config -o yaml  # waitForPodsReady: timeout, requeuingStrategy.backoffLimitCount")}
+			"kubectl -n "+ns+" get configmap kueue-manager-config -o yaml  # waitForPodsReady: timeout, requeuingStrategy.backoffLimitCount")}
 	}
 	if queues.Inactive(w) {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "its Workload is active", "see who made its Workload inactive", look)}

@@ -52,7 +52,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	}
 	if c.Queue.SecondPass(w) != "" {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has placed it again", "have Kueue place it again from the beginning", look,
-			"kubectl -n kueue-system logs deploy/kueue-controller-manager --since=10m | grep "+w.GetName(), again)}
+			managersLog(c, "10m", w.GetName()), again)}
 	}
 	if request, _ := c.Queue.Unprovided(w); request != "" {
 		return nil // what is offered beside

@@ -13,11 +13,9 @@ import (
 // namespace, that kind, or pods that are made this way.
 func queue(c *edit.Workload) edit.Change {
 	const until = "Kueue has made a Workload for it"
-	u, ns, manager := c.Queue.WhyUnqueued(), "kueue-system", "kueue-controller-manager"
-	if u.Controller != nil {
-		ns, manager = u.Controller.Namespace, u.Controller.Name
-	}
-	log := fmt.Sprintf("kubectl -n %s logs deploy/%s --since=1h | grep %s  # a controller that fails says it here; some versions make none for the pods that a rollout adds", ns, manager, c.Incident.Workload.Name)
+	u := c.Queue.WhyUnqueued()
+	ns, manager := queues.Manager(c.Cluster)
+	log := managersLog(c, "1h", c.Incident.Workload.Name) + "  # a controller that fails says it here; some versions make none for the pods that a rollout adds"
 	list := fmt.Sprintf("kubectl -n %s get workloads.kueue.x-k8s.io", c.Pod.Namespace)
 	if u.Down {
 		return queueChange(diagnosis.Manual, diagnosis.NoRisk, until, fmt.Sprintf("bring back Kueue's controller (%s/%s)", ns, manager),
@@ -50,6 +48,12 @@ func queue(c *edit.Workload) edit.Change {
 		commands = append(commands, fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"suspend":false}}'  # where Kueue is not to look after it: it begins, and no queue counts it`, c.Pod.Namespace, c.WorkloadName()))
 	}
 	return queueChange(diagnosis.Manual, diagnosis.NoRisk, until, title, commands...)
+}
+
+// managersLog is what Kueue's controller says of an object.
+func managersLog(c *edit.Workload, since, name string) string {
+	ns, manager := queues.Manager(c.Cluster)
+	return fmt.Sprintf("kubectl -n %s logs deploy/%s --since=%s | grep %s", ns, manager, since, name)
 }
 
 // passOver is for who stands behind a Workload that gets no quota: a queue that takes what fits, or

@@ -61,6 +61,15 @@ type Unqueued struct {
 	Namespace, Kind string
 }
 
+// Manager is where Kueue's controller runs; where it is installed by itself unless another is seen.
+func Manager(w *view.Cluster) (namespace, name string) {
+	works, down := managers(w, "kueue")
+	if d := cmp.Or(works, down); d != nil {
+		return d.Namespace, d.Name
+	}
+	return "kueue-system", "kueue-controller-manager"
+}
+
 // WhyUnqueued looks at Kueue itself, and at what it has made for others: it leaves out whole namespaces
 // (managedJobsNamespaceSelector), and whole kinds (integrations.frameworks).
 func (c *Case) WhyUnqueued() *Unqueued {
