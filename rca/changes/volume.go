@@ -70,9 +70,13 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 			title = fmt.Sprintf("have somebody make a volume for PersistentVolumeClaim %s: %s", claim, why)
 		}
 		if volume != "" {
-			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where such a GPU is free, or a GPU node where volume %s is%s", claim, volume, volumeAt(c.Cluster.State.PVs, volume))
+			where, another := "such a GPU is free", "a GPU node"
 			if len(c.Asks) == 0 {
-				title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where a node has room for the pod, or such a node where volume %s is%s", claim, volume, volumeAt(c.Cluster.State.PVs, volume))
+				where, another = "a node has room for the pod", "such a node"
+			}
+			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where %s", claim, where)
+			if !c.barredThere(volume) {
+				title += fmt.Sprintf(", or %s where volume %s is%s", another, volume, volumeAt(c.Cluster.State.PVs, volume))
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/component-helpers/storage/volume"
 )
 
 // volumeAt is where a volume can be had, as its own node affinity says: one zone, or one node; empty where it is neither, or
@@ -24,4 +26,24 @@ func volumeAt(volumes []*corev1.PersistentVolume, name string) string {
 		}
 	}
 	return ""
+}
+
+// barredThere says whether the pod's own rules keep it off every node where a volume is: one more of them would not take it.
+func (c *Bench) barredThere(name string) bool {
+	own, there := nodeaffinity.GetRequiredNodeAffinity(c.Pod), false
+	for _, v := range c.Cluster.State.PVs {
+		if v.Name != name || v.Spec.NodeAffinity == nil {
+			continue
+		}
+		for _, n := range c.Cluster.SortedNodes() {
+			if volume.CheckNodeAffinity(v, n.Labels) != nil {
+				continue
+			}
+			if takes, err := own.Match(n.Node); takes || err != nil {
+				return false
+			}
+			there = true
+		}
+	}
+	return there
 }
