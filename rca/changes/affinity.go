@@ -41,7 +41,7 @@ func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
 	if len(texts) == 0 {
 		return edit.Change{}, false
 	}
-	if ch, ofTekton := c.moveAssistant(unmet); ofTekton {
+	if ch, ofTekton := moveAssistant(c, unmet); ofTekton {
 		return ch, true
 	}
 	if of, given := c.givenTerms(); given {

@@ -20,7 +20,7 @@ const (
 
 // moveAssistant is for a task that Tekton keeps near the assistant of its run: the rule is Tekton's own, which gives it
 // to every pod of the run, and the assistant was placed before it was known what the tasks ask for.
-func (c *Bench) moveAssistant(unmet []int) (edit.Change, bool) {
+func moveAssistant(c *Bench, unmet []int) (edit.Change, bool) {
 	for _, i := range unmet {
 		t := c.Pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i]
 		if t.LabelSelector == nil || t.LabelSelector.MatchLabels[component] != assistants {

@@ -75,7 +75,7 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 				where, another = "a node has room for the pod", "such a node"
 			}
 			title = fmt.Sprintf("have the data of PersistentVolumeClaim %s where %s", claim, where)
-			if !c.barredThere(volume) {
+			if !barredThere(c, volume) {
 				title += fmt.Sprintf(", or %s where volume %s is%s", another, volume, volumeAt(c.Cluster.State.PVs, volume))
 			}
 		}

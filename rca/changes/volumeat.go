@@ -29,7 +29,7 @@ func volumeAt(volumes []*corev1.PersistentVolume, name string) string {
 }
 
 // barredThere says whether the pod's own rules keep it off every node where a volume is: one more of them would not take it.
-func (c *Bench) barredThere(name string) bool {
+func barredThere(c *Bench, name string) bool {
 	own, there := nodeaffinity.GetRequiredNodeAffinity(c.Pod), false
 	for _, v := range c.Cluster.State.PVs {
 		if v.Name != name || v.Spec.NodeAffinity == nil {

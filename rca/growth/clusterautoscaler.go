@@ -263,6 +263,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		c.byNeighbours(g, o, evidence)
 	case len(ofBar(said, scaling.Selector))+len(ofBar(said, scaling.Taint)) > 0:
 		c.byTemplates(g, o, said, evidence)
+	case whose{c}.byNamed(g, o, evidence):
 	default:
 		g.Bar = scaling.Other
 		says := "the cluster autoscaler looked and cannot help"

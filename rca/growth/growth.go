@@ -73,6 +73,8 @@ type Growth struct {
 	Beside []string
 	// Startup is the taint that fresh nodes have for a while, and that the autoscaler takes for one that stays.
 	Startup string
+	// Selects is the label that the pod selects and that machines of the Groups may have, by their names alone.
+	Selects string
 	// Like: a fresh node like one that the Groups have, or like Shares, would take the pod.
 	Like bool
 	// Halted: the cluster autoscaler runs and looks at no pod.

@@ -71,7 +71,7 @@ func (c *Case) behindTaint(taints []scaling.Reason) (hidden, sure bool) {
 // groupSelector tells a selector that fits nothing from a template at zero that does not
 // speak of what nodes will have: labels that only software on the node writes are in none.
 func (c *Case) groupSelector(g *Growth, o *scaling.Outlook, of []scaling.Reason, evidence []diagnosis.Evidence) {
-	if c.byPoolLabel(g, o, evidence) {
+	if c.byPoolLabel(g, o, evidence) || (whose{c}).byNamed(g, o, evidence) {
 		return
 	}
 	unseen := ""

@@ -386,8 +386,12 @@ func anyGroup(c *edit.Workload) edit.Change {
 
 // fromZero is for the group without a machine, of which the autoscaler does not know what one would have.
 func fromZero(c *edit.Workload) edit.Change {
-	return growing(diagnosis.AutoscalerCannotHelp, "scale node group "+c.Growth().Groups[0].Short()+" up by one machine by hand, if its machines have such GPUs, or say in its template what they have",
-		byHand(c, "of a machine that is there the autoscaler sees what it has; newer versions know GPUs of a group at zero")...)
+	have, sees := "have such GPUs, or say in its template what they have", "what it has; newer versions know GPUs of a group at zero"
+	if of := c.Growth().Selects; of != "" {
+		have, sees = "are labelled "+of+", or say in its template that they are", "how it is labelled"
+	}
+	return growing(diagnosis.AutoscalerCannotHelp, "scale node group "+c.Growth().Groups[0].Short()+" up by one machine by hand, if its machines "+have,
+		byHand(c, "of a machine that is there the autoscaler sees "+sees)...)
 }
 
 // aboveCutoff is for the pod that the cluster autoscaler leaves alone for its priority.

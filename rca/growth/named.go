@@ -1,0 +1,52 @@
+package growth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// byNamed tells of groups at zero that carry in their name, and no other group does, what the pod selects and no node has:
+// their machines may have that label, and the autoscaler knows only what the cloud's template says of them.
+func (c whose) byNamed(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evidence) bool {
+	for _, key := range slices.Sorted(maps.Keys(c.Pod.Spec.NodeSelector)) {
+		value := c.Pod.Spec.NodeSelector[key]
+		if slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return n.Labels[key] == value }) {
+			continue
+		}
+		var named []scaling.Group
+		all := slices.DeleteFunc(slices.Clone(groupsOf(o)), func(group scaling.Group) bool { return !hasWord(group.Short(), value) })
+		for i := range all {
+			if all[i].Empty() {
+				named = append(named, all[i])
+			}
+		}
+		if len(named) == 0 || len(named) < len(all) {
+			continue
+		}
+		g.Bar, g.Groups, g.Selects = scaling.Other, named, key+"="+value
+		for i := range named {
+			evidence = append(evidence, statusOf(o, &named[i]))
+		}
+		evidence = append(evidence, diagnosis.Fact(view.PodRef(c.Pod), "selects "+g.Selects, diagnosis.That("spec.nodeSelector", key, diagnosis.Is, value)))
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, fmt.Sprintf("the cluster autoscaler looked and cannot help: of a group at zero (%s), whose machines may have %s by its name, it knows what its template says", groupNames(named), g.Selects), evidence...)
+		return true
+	}
+	return false
+}
+
+// hasWord says whether a group's name has a word in it.
+func hasWord(name, word string) bool {
+	if word == "" || word == "true" || word == "false" {
+		return false
+	}
+	hyphened := func(s string) string {
+		return "-" + strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(s)) + "-"
+	}
+	return strings.Contains(hyphened(name), hyphened(word))
+}
