@@ -31,3 +31,33 @@ func TestWhereAVolumeIs(t *testing.T) {
 		}
 	}
 }
+
+// One node more where a volume is helps a pod that may be there; where no node is, nobody knows.
+func TestPodsThatMayNotBeWhereTheirVolumeIs(t *testing.T) {
+	zone := func(name string) *corev1.VolumeNodeAffinity {
+		return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{name}}}}}}}
+	}
+	for name, tc := range map[string]struct {
+		volume, selects string
+		barred          bool
+	}{
+		"elsewhere":            {"z", "y", true},
+		"there":                {"z", "z", false},
+		"anywhere":             {"z", "", false},
+		"where no node is":     {"x", "y", false},
+		"and it is not chosen": {"x", "", false},
+	} {
+		w := newWorld()
+		w.Wholes("n", "o")
+		if tc.selects != "" {
+			w.Wait.Spec.NodeSelector = map[string]string{"zone": tc.selects}
+		}
+		for i, n := range w.Nodes {
+			n.Labels["zone"] = []string{"z", "y"}[i%2]
+		}
+		w.PVs = []*corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "u"}}, {ObjectMeta: metav1.ObjectMeta{Name: "v"}, Spec: corev1.PersistentVolumeSpec{NodeAffinity: zone(tc.volume)}}}
+		if got := barredThere(w.bench(t, "Deployment"), "v"); got != tc.barred {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -31,6 +33,20 @@ func TestProofs(t *testing.T) {
 	midway := func(c *Finder) {
 		c.Judged = []diagnosis.NodeBlockers{{Name: "a", Blockers: []diagnosis.Blocker{{Cause: diagnosis.MIGConfigInProgress}}}, {Name: "b", Blockers: []diagnosis.Blocker{{Cause: diagnosis.MIGInstancesInUse}}}}
 	}
+	claimed := func(source corev1.PersistentVolumeSource, mode corev1.PersistentVolumeAccessMode) func(*cluster.State) {
+		return func(st *cluster.State) {
+			full("a")(st)
+			for _, p := range st.Pods {
+				p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+				p.UID = types.UID(p.Name)
+			}
+			st.PVs = []*corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source, AccessModes: []corev1.PersistentVolumeAccessMode{mode}, ClaimRef: &corev1.ObjectReference{Namespace: st.Pods[0].Namespace, Name: "data"}}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}}
+			st.PVCs = []*corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: st.Pods[0].Namespace, Name: "data", Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv", AccessModes: []corev1.PersistentVolumeAccessMode{mode}}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}}
+		}
+	}
+	disk := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "v"}}
+	files := corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "efs.csi.aws.com", VolumeHandle: "v"}}
+	nothing := func(*Finder) []edit.Change { return []edit.Change{{Title: "x"}} }
 	for name, tc := range map[string]struct {
 		state   func(*cluster.State)
 		edit    func(*Finder)
@@ -54,6 +70,9 @@ func TestProofs(t *testing.T) {
 		}, diagnosis.Schedules, accepts + "a" + copied + "; each evicted pod was placed again", 1},
 		"its kubelet would refuse it again": {full("b"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Refuted, "the scheduler chooses a again, whose kubelet would refuse it again", -1},
 		"another node's would":              {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"another node has its disk":         {claimed(disk, corev1.ReadWriteOnce), nil, nothing, diagnosis.Unproven, accepts + "b" + copied + ", but its PersistentVolumeClaim data may be on one node at a time, and a/v-a has it on a", -1},
+		"all nodes may have its disk":       {claimed(disk, corev1.ReadWriteMany), nil, nothing, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"it is no disk":                     {claimed(files, corev1.ReadWriteOnce), nil, nothing, diagnosis.Schedules, accepts + "b" + copied, 1},
 		"it is about to be deleted": {func(st *cluster.State) {
 			full("b")(st)
 			for _, n := range st.Nodes {

@@ -129,7 +129,7 @@ func HeldElsewhere(w *view.Cluster, pod *corev1.Pod, node string, leaves func(*c
 		}
 		k := w.State.PVCs[at]
 		for _, p := range w.State.Pods {
-			if p.Namespace == k.Namespace && p.UID != pod.UID && p.Spec.NodeName != "" && p.Spec.NodeName != node && !view.Ended(p) && !leaves(p) && uses(p, k.Name) {
+			if p.Namespace == k.Namespace && p.Name != pod.Name && p.Spec.NodeName != "" && p.Spec.NodeName != node && !view.Ended(p) && !leaves(p) && uses(p, k.Name) {
 				return k.Name, p
 			}
 		}

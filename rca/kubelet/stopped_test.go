@@ -228,3 +228,41 @@ func TestStopOfMany(t *testing.T) {
 		t.Errorf("%d are not prepared", len(got))
 	}
 }
+
+// Who has a volume that is on one node at a time keeps a pod from another node, unless that leaves first.
+func TestClaimsThatAreHeldElsewhere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node   string
+		leaves bool
+		edit   func(*rcatest.World)
+		want   string
+	}{
+		"another has it":       {"m", false, nil, "model old"},
+		"on the same node":     {"n", false, nil, ""},
+		"that leaves":          {"m", true, nil, ""},
+		"that has ended":       {"m", false, func(w *rcatest.World) { w.Pods[len(w.Pods)-1].Status.Phase = corev1.PodSucceeded }, ""},
+		"of another namespace": {"m", false, func(w *rcatest.World) { w.Pods[len(w.Pods)-1].Namespace = "b" }, ""},
+		"it is not bound yet":  {"m", false, func(w *rcatest.World) { w.PVCs[3].Spec.VolumeName = "" }, ""},
+		"many nodes may have it": {"m", false, func(w *rcatest.World) {
+			w.PVCs[3].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		}, ""},
+		"it is a folder of the node": {"m", false, func(w *rcatest.World) {
+			w.PVs = []*corev1.PersistentVolume{{ObjectMeta: metav1.ObjectMeta{Name: "pv-1"}, Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}}}
+		}, ""},
+	} {
+		w := rcatest.NewWorld()
+		claimOf(w, "pv-1")
+		w.PVCs[3].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		userOn(w, "old", "n", corev1.PodRunning, "serve", "1")
+		if tc.edit != nil {
+			tc.edit(w)
+		}
+		got := ""
+		if claim, by := HeldElsewhere(view.New(w.State), w.Wait, tc.node, func(*corev1.Pod) bool { return tc.leaves }); by != nil {
+			got = claim + " " + by.Name
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

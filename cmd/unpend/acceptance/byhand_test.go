@@ -72,7 +72,7 @@ func TestWhatControllersLeaveToPeople(t *testing.T) {
 func isMadeAgain(t *testing.T, c *controlplane.ControlPlane) {
 	ns := c.Namespace(t)
 	c.AddNodeObject(t, inPoolOf("b", gpuNode("gpu-1", 2)))
-	jobOf(1, inPool(asksGPUs(1), "a"))(t, c, ns)
+	jobOf(1, inPool(asksGPUs(1), "c"))(t, c, ns)
 	var command string
 	controlplane.Eventually(t, 30*time.Second, "it waits, and is to be made again", func() (bool, string) {
 		d := why(t, "-n", ns, "--kubeconfig", c.Kubeconfig())
