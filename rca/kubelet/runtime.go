@@ -99,12 +99,19 @@ func (s *Stop) mended(of stopped, machine func(*view.Node) []string, unproven st
 	s.Commands = append(s.Commands, of.describe()+"  # the kubelet tries again by itself")
 }
 
+// ofNetwork are the words of a sandbox that got no network (pkg/cri of containerd, ocicni).
+var ofNetwork = regexp.MustCompile(`(?i)network|\bcni\b`)
+
 // otherwise: the catalogue has no cause for what the words say.
 func (s stopped) otherwise(what string) *Stop {
 	node := s.pod.Spec.NodeName
 	stop := s.stop(diagnosis.Unknown, diagnosis.Manual, fmt.Sprintf("it has its node: the kubelet of %s cannot begin %s", node, what))
 	stop.Words, stop.Title = "its kubelet cannot begin it", fmt.Sprintf("see on %s why the kubelet cannot begin %s: %s", node, what, view.Told(s.quote(), 60))
 	stop.Unproven = "what the kubelet, the runtime and the network's plugin say on the machine is in no object"
-	stop.Commands = []string{s.describe(), "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # do the network's own pods run there?", "# on the machine: journalctl -u kubelet --since -10min"}
+	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + node
+	if ofNetwork.MatchString(s.says) {
+		look += "  # do the network's own pods run there?"
+	}
+	stop.Commands = []string{s.describe(), look, "# on the machine: journalctl -u kubelet -u containerd --since -10min"}
 	return stop
 }

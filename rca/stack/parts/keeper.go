@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/view"
 )
 
 // writtenIn is where an operator has it written, in the object that a DaemonSet is made from, what the pods
@@ -49,4 +51,23 @@ func (d *Set) edit() string {
 		return fmt.Sprintf("kubectl -n %s edit %s", d.Namespace, resource)
 	}
 	return fmt.Sprintf("kubectl -n %s edit daemonset %s", d.Namespace, d.Name)
+}
+
+// amdCard and amdPart are how the rules of AMD's operator have node feature discovery label a machine: one with a card, and
+// one with a virtual function of one (ROCm/gpu-operator helm-charts-k8s, NodeFeatureRule). Its DeviceConfig chooses by the first.
+const (
+	amdCard = "feature.node.kubernetes.io/amd-gpu"
+	amdPart = "feature.node.kubernetes.io/amd-vgpu"
+)
+
+// selectParts is the command by which AMD's operator chooses nodes with virtual functions, where a label of cards is what the
+// node misses: node feature discovery writes such labels, and nobody else. Empty for any other.
+func (d *Set) selectParts(n *view.Node, missing string) (title, command string) {
+	resource, kind := d.keeper()
+	if kind != "DeviceConfig.amd.com" || missing != amdCard+"=true" || n.Labels[amdPart] != "true" {
+		return "", ""
+	}
+	_, name, _ := strings.Cut(resource, " ")
+	return fmt.Sprintf("have DeviceConfig %s select nodes by %s=true, as %s is labelled: it has a virtual function of a card", name, amdPart, n.Name),
+		fmt.Sprintf(`kubectl -n %s patch %s --type=merge -p '{"spec":{"selector":{"%s":null,"%s":"true"}}}'  # nodes with whole cards need a DeviceConfig of their own`, d.Namespace, resource, amdCard, amdPart)
 }

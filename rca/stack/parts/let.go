@@ -35,6 +35,10 @@ func (d *Set) Let(n *view.Node, m Misses, sign string, tolerate func([]corev1.Ta
 		w.Commands = append(w.Commands, "kubectl label node "+n.Name+" "+is+" --overwrite")
 	}
 	for _, is := range m.Labels {
+		if title, command := d.selectParts(n, is); title != "" {
+			w.Titles, w.Commands, w.Edits = append(w.Titles, title), append(w.Commands, command), true
+			continue
+		}
 		label(is)
 	}
 	switch {
