@@ -107,15 +107,18 @@ func (c *Workload) MakeAgain(ch *Change, o metav1.Object, resource string, spec 
 	ch.Commands = append(ch.Commands, saved(o, o.GetNamespace(), resource, kind, "change "+change))
 }
 
-// saved has a person write an object into a file, change that, and make it again. A Job's own selector, which the API
-// server made from the Job's uid, would be refused of a new one once the old one is gone
-// (pkg/registry/batch/job/strategy.go, generateSelector, 1.30 to 1.37), and a pod keeps its node.
+// OfOneJob is what the API server writes into a Job from its uid, and refuses of another once that one is gone
+// (pkg/registry/batch/job/strategy.go, generateSelector, 1.30 to 1.37): as jq deletes it.
+const OfOneJob = `.spec.selector, .spec.template.metadata.labels["controller-uid", "batch.kubernetes.io/controller-uid"]`
+
+// saved has a person write an object into a file, change that, and make it again, without what would be refused of the next
+// one, or have it go where the first one was.
 func saved(o metav1.Object, namespace, resource, file, change string) string {
 	of := ""
 	switch o := o.(type) {
 	case *batchv1.Job:
 		if !ptr.Deref(o.Spec.ManualSelector, false) {
-			of = `.spec.selector, .spec.template.metadata.labels["controller-uid", "batch.kubernetes.io/controller-uid"]`
+			of = OfOneJob
 		}
 	case *corev1.Pod:
 		if o.Spec.NodeName != "" {

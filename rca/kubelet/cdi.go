@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -24,7 +25,7 @@ var writers = map[string]string{
 // lookFor shows what a vendor's part has written on the machine, and where its runtime looks for it. On Talos nobody can write into
 // the folders that are usual (documentation of Talos, containerd; siderolabs/talos#10613).
 func lookFor(n *view.Node, vendor string) []string {
-	if strings.HasPrefix(n.Status.NodeInfo.OSImage, "Talos") {
+	if homes.Talos(n.Status.NodeInfo.OSImage) {
 		return []string{fmt.Sprintf("talosctl -n %s ls /var/run/cdi /etc/cdi  # is %s-*.yaml there?", n.Name, vendor), "talosctl -n " + n.Name + " read /etc/cri/conf.d/cri.toml  # enable_cdi, cdi_spec_dirs",
 			"# nobody can write into those folders there: have machine.files, /etc/cri/conf.d/20-customization.part, name others (cdi_spec_dirs), and who describes the devices write there"}
 	}

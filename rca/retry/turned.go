@@ -204,7 +204,7 @@ func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
 	if o, ok := c.Cluster.State.Owner(incident.OwnerKind(owner), c.Pod.Namespace, owner.Name); ok {
 		if j, is := o.(*batchv1.Job); is && gaveUp(j) {
 			ch.Kind, ch.Title, ch.Until = diagnosis.Manual, "make "+name+" again: it gave up after such refusals", name+" is made again"
-			ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s -o json | jq 'del(.spec.selector, .spec.template.metadata.labels[\"controller-uid\", \"batch.kubernetes.io/controller-uid\"])' | kubectl replace --force -f -", c.Pod.Namespace, name)}
+			ch.Commands = []string{fmt.Sprintf("kubectl -n %s get %s -o json | jq 'del(%s)' | kubectl replace --force -f -", c.Pod.Namespace, name, edit.OfOneJob)}
 		}
 	}
 	return ch
