@@ -210,8 +210,8 @@ func (l *pluginLink) registration() *Finding {
 		return l.onJetson()
 	}
 	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none, though its device plugin runs", podRef(l.pod), "Ready for "+view.Age(since)+", and the node offers nothing", l.Claims...)
-	restart := Mend{Kind: diagnosis.RestartDevicePlugin}
-	m := l.mend()
+	restart, m := Mend{Kind: diagnosis.RestartDevicePlugin}, l.mend()
+	m.Commands = append(m.Commands, fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi -L  # where it calls driver and library of different versions, a reboot loads the module that was installed since", n.Name))
 	if _, announced := n.Status.Capacity[view.WholeGPU]; announced { // the kubelet knows the name, and of no device
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host systemctl restart kubelet  # where another pod of the device plugin changes nothing; pods keep running", n.Name))
 	}
