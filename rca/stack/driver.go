@@ -134,7 +134,7 @@ func heldBy(n *view.Node, holders []*corev1.Pod) []diagnosis.Claim {
 
 // blocked: the driver cannot be unloaded, for pods of users hold it.
 func (l *driverLink) blocked(holders []*corev1.Pod) *Finding {
-	f := l.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver again while "+view.CountOf(len(holders), "pod")+" of users "+holdText(len(holders))+" the old one")
+	f := l.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot load its driver again while "+view.CountOf(len(holders), "pod")+" of users "+parts.Hold(len(holders))+" the old one")
 	f.Evidence = append(f.Evidence, diagnosis.Fact(l.n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(l.n, holders)...))
 	until := "the driver of " + l.n.Name + " is loaded and its device plugin has announced its GPUs"
 	f.Mends = []Mend{
@@ -142,13 +142,6 @@ func (l *driverLink) blocked(holders []*corev1.Pod) *Finding {
 		rebootMend(l.n, ": no module is loaded then", until, "a reboot cannot be tried on a copy"),
 	}
 	return f
-}
-
-func holdText(n int) string {
-	if n == 1 {
-		return "holds"
-	}
-	return "hold"
 }
 
 func rebootMend(n *view.Node, why, until, unproven string) Mend {

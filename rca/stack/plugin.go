@@ -99,6 +99,11 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 	m := l.mend()
 	m.Title = "see why the " + what + " of " + l.n.Name + " is not validated"
 	m.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + l.n.Name + map[bool]string{true: "  # nvidia-operator-validator says which part fails"}[managed(l.n)]}, m.Commands...)
+	if fact, set := parts.WithoutPlugin(l.s.w.State.ClusterPolicies); fact != nil && r == parts.Toolkit {
+		f.Says, f.Evidence = f.Says+"; "+fact.Fact, append(f.Evidence, *fact)
+		m.Title, m.Commands = "have the GPU Operator's toolkit on, or its NRI plugin off", append(m.Commands[1:2:2], set...)
+		m.StopsUnknown = true // its pods on every node are made again
+	}
 	f.Mends = []Mend{m}
 	if of := l.s.part(l.n, r); of.pod != nil && of.State == "" {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.Claims...))

@@ -49,7 +49,7 @@ func (s *Stack) sandboxed(n *view.Node) *Finding {
 	m := relabel(n, workloadKind, "container", "it is given to containers")
 	if held := parts.Holding(n, forMachines); len(held) > 0 {
 		m.Risk = diagnosis.HighRisk
-		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + holdText(len(held)) + " GPUs of the node for virtual machines, which are taken away"}, m.Steps...)
+		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + parts.Hold(len(held)) + " GPUs of the node for virtual machines, which are taken away"}, m.Steps...)
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there for virtual machines by "+view.PodList(held), heldBy(n, held)...))
 	}
 	f.Mends = []Mend{m}
@@ -108,7 +108,7 @@ func (s *Stack) toMachines(n *view.Node, resource corev1.ResourceName) Mend {
 	}
 	if held := parts.Users(n); len(held) > 0 {
 		m.Risk, m.Stops = diagnosis.HighRisk, held
-		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + holdText(len(held)) + " GPUs of the node, which are taken away"}, m.Steps...)
+		m.Steps = append([]string{"see that " + view.PodList(held) + " may end first: " + parts.Hold(len(held)) + " GPUs of the node, which are taken away"}, m.Steps...)
 	}
 	return m
 }

@@ -1,6 +1,12 @@
 package parts
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/unpend/unpend/rca/diagnosis"
+)
 
 // Disabled says whether a part of the GPU Operator is switched off.
 func Disabled(policy *unstructured.Unstructured, part string) bool {
@@ -23,4 +29,22 @@ func DefaultWorkload(policy *unstructured.Unstructured) string {
 func ByDrivers(policy *unstructured.Unstructured) bool {
 	on, _, err := unstructured.NestedBool(policy.Object, "spec", "driver", "useNvidiaDriverCRD")
 	return err == nil && on
+}
+
+// WithoutPlugin tells of a policy by which the GPU Operator goes by NRI, and switches off the toolkit, which is what would run
+// that plugin (gpu-operator pull request 2384 has it be an error); nil for any other.
+func WithoutPlugin(policies []*unstructured.Unstructured) (fact *diagnosis.Evidence, commands []string) {
+	for _, p := range policies {
+		nri, _, err := unstructured.NestedBool(p.Object, "spec", "cdi", "nriPluginEnabled")
+		if err != nil || !nri || !Disabled(p, "toolkit") {
+			continue
+		}
+		e := diagnosis.Fact("ClusterPolicy/"+p.GetName(), "cdi.nriPluginEnabled is true and toolkit.enabled is false: nobody runs that plugin",
+			diagnosis.That("spec.cdi.nriPluginEnabled", "", diagnosis.Is, "true"), diagnosis.That("spec.toolkit.enabled", "", diagnosis.Is, "false"))
+		patch := func(fields string) string {
+			return fmt.Sprintf("kubectl patch clusterpolicy %s --type=merge -p '{\"spec\":%s}'", p.GetName(), fields)
+		}
+		return &e, []string{patch(`{"toolkit":{"enabled":true}}`) + "  # where the machine has no toolkit of its own", patch(`{"cdi":{"nriPluginEnabled":false}}`) + "  # or this, where it has one: pods then name RuntimeClass nvidia"}
+	}
+	return nil, nil
 }

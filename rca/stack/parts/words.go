@@ -39,3 +39,11 @@ func Precompiled(pod *corev1.Pod, w *view.Cluster) bool {
 func NoHandler(words string) bool {
 	return strings.Contains(words, "no runtime for") || strings.Contains(words, "runtime handler") || strings.Contains(words, "RuntimeHandler")
 }
+
+// Hold is the verb of so many who hold something.
+func Hold(n int) string {
+	if n == 1 {
+		return "holds"
+	}
+	return "hold"
+}
