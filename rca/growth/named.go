@@ -40,9 +40,12 @@ func (c whose) byNamed(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evide
 	return false
 }
 
+// common are values that say nothing by standing in a name: many a group of machines with GPUs is called so.
+var common = []string{"", "true", "false", "gpu", "gpus", "default"}
+
 // hasWord says whether a group's name has a word in it.
 func hasWord(name, word string) bool {
-	if word == "" || word == "true" || word == "false" {
+	if slices.Contains(common, strings.ToLower(word)) {
 		return false
 	}
 	hyphened := func(s string) string {
