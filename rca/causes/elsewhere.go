@@ -31,11 +31,14 @@ var (
 			return nil
 		}
 		f := c.Queue.NotAdmitted()
-		if w := c.Queue.Queued(); f != nil && w != nil {
+		if f == nil {
+			return nil
+		}
+		if w := c.Queue.Queued(); w != nil {
 			if since, _ := c.Queue.LetIn(w); !since.IsZero() {
 				c.entitle(diagnosis.QueueNotAdmitted, "admitted by Kueue, and held still")
 			}
-		} else if _, lacks := c.Queue.NoWorkload(); f != nil && lacks {
+		} else if _, lacks := c.Queue.NoWorkload(); lacks {
 			c.entitle(diagnosis.QueueNotAdmitted, "Kueue made no Workload for it")
 		}
 		return found(f)

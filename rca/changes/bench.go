@@ -21,6 +21,8 @@ type Bench struct {
 	selections map[*terms.Missed][]edit.Change
 	// host is what the pod requests besides GPUs, once asked for.
 	host corev1.ResourceList
+	// barred are volumes where no node takes the pod by its own rules, once asked for.
+	barred map[string]bool
 	// planner works out other layouts for this pod, once asked for.
 	planner *relayout.Planner
 }
@@ -36,7 +38,7 @@ func (c *Bench) layouts() *relayout.Planner {
 func New(c *causes.Case, past []knowledge.Outcome) *Bench { return on(edit.New(c), past) }
 
 func on(w *edit.Workload, past []knowledge.Outcome) *Bench {
-	return &Bench{Workload: w, Past: past, selections: map[*terms.Missed][]edit.Change{}}
+	return &Bench{Workload: w, Past: past, selections: map[*terms.Missed][]edit.Change{}, barred: map[string]bool{}}
 }
 
 // For is the bench for n such pods together on one node: as if one pod asked for n times as

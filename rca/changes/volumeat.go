@@ -29,7 +29,17 @@ func volumeAt(volumes []*corev1.PersistentVolume, name string) string {
 }
 
 // barredThere says whether the pod's own rules keep it off every node where a volume is: one more of them would not take it.
+// Every node asks.
 func barredThere(c *Bench, name string) bool {
+	barred, known := c.barred[name]
+	if !known {
+		barred = offAll(c, name)
+		c.barred[name] = barred
+	}
+	return barred
+}
+
+func offAll(c *Bench, name string) bool {
 	own, there := nodeaffinity.GetRequiredNodeAffinity(c.Pod), false
 	for _, v := range c.Cluster.State.PVs {
 		if v.Name != name || v.Spec.NodeAffinity == nil {

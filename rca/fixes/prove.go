@@ -82,15 +82,18 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 		if by := c.Elsewhere(pod); by != "" {
 			f.fix.Proof.Verdict, f.fix.Proof.Why = diagnosis.Unproven, fmt.Sprintf("the default scheduler's filters accept %s on a copy of the cluster; %s decides by its own", placed, by)
 		}
-		if claim, by := kubelet.HeldElsewhere(c.Cluster, pod, placed, f.leaves); by != nil {
-			f.fix.Proof.Verdict = diagnosis.Unproven
-			f.fix.Proof.Why += fmt.Sprintf(", but its PersistentVolumeClaim %s may be on one node at a time, and %s/%s has it on %s", claim, by.Namespace, by.Name, by.Spec.NodeName)
-		}
 		if err := c.proveGang(ctx, s, f, pod); err != nil {
 			return err
 		}
 		c.position(f, placed)
 		c.until(f)
+		if claim, by := kubelet.HeldElsewhere(c.Cluster, pod, placed, f.leaves); by != nil {
+			f.fix.Proof.Why += fmt.Sprintf(", but its PersistentVolumeClaim %s may be on one node at a time, and %s/%s has it on %s", claim, by.Namespace, by.Name, by.Spec.NodeName)
+			if f.fix.Proof.Verdict = diagnosis.Unproven; len(f.victims) > 0 { // nobody is stopped for that
+				f.fix.Proof.Verdict = diagnosis.Refuted
+				return nil
+			}
+		}
 		if !c.rolls(f) {
 			more, err := c.playRest(ctx, s, f, members)
 			if err != nil {

@@ -71,8 +71,15 @@ func TestProofs(t *testing.T) {
 		"its kubelet would refuse it again": {full("b"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Refuted, "the scheduler chooses a again, whose kubelet would refuse it again", -1},
 		"another node's would":              {full("a"), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Not: "a"}} }, diagnosis.Schedules, accepts + "b" + copied, 1},
 		"another node has its disk":         {claimed(disk, corev1.ReadWriteOnce), nil, nothing, diagnosis.Unproven, accepts + "b" + copied + ", but its PersistentVolumeClaim data may be on one node at a time, and a/v-a has it on a", -1},
-		"all nodes may have its disk":       {claimed(disk, corev1.ReadWriteMany), nil, nothing, diagnosis.Schedules, accepts + "b" + copied, 1},
-		"it is no disk":                     {claimed(files, corev1.ReadWriteOnce), nil, nothing, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"and something comes first":         {claimed(disk, corev1.ReadWriteOnce), nil, func(*Finder) []edit.Change { return []edit.Change{{Title: "x", Until: "it is noon"}} }, diagnosis.Unproven, "accepted on a copy once it is noon, but its PersistentVolumeClaim data may be on one node at a time, and a/v-a has it on a", -1},
+		"and somebody would be stopped": {func(st *cluster.State) {
+			claimed(disk, corev1.ReadWriteOnce)(st)
+			full("b")(st)
+		}, nil, func(c *Finder) []edit.Change {
+			return []edit.Change{edit.EvictFrom(c.Node("b"), diagnosis.MIGInstancesInUse, c.Node("b").Pods)}
+		}, diagnosis.Refuted, accepts + "b" + copied + ", but its PersistentVolumeClaim data may be on one node at a time, and a/v-a has it on a", -1},
+		"all nodes may have its disk": {claimed(disk, corev1.ReadWriteMany), nil, nothing, diagnosis.Schedules, accepts + "b" + copied, 1},
+		"it is no disk":               {claimed(files, corev1.ReadWriteOnce), nil, nothing, diagnosis.Schedules, accepts + "b" + copied, 1},
 		"it is about to be deleted": {func(st *cluster.State) {
 			full("b")(st)
 			for _, n := range st.Nodes {

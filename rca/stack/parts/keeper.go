@@ -60,14 +60,14 @@ const (
 	amdPart = "feature.node.kubernetes.io/amd-vgpu"
 )
 
-// selectParts is the command by which AMD's operator chooses nodes with virtual functions, where a label of cards is what the
-// node misses: node feature discovery writes such labels, and nobody else. Empty for any other.
+// selectParts is the command by which AMD's operator serves nodes with virtual functions beside those with cards, where a
+// label of cards is what the node misses: node feature discovery writes such labels, and nobody else. Empty for any other.
 func (d *Set) selectParts(n *view.Node, missing string) (title, command string) {
 	resource, kind := d.keeper()
 	if kind != "DeviceConfig.amd.com" || missing != amdCard+"=true" || n.Labels[amdPart] != "true" {
 		return "", ""
 	}
 	_, name, _ := strings.Cut(resource, " ")
-	return fmt.Sprintf("have DeviceConfig %s select nodes by %s=true, as %s is labelled: it has a virtual function of a card", name, amdPart, n.Name),
-		fmt.Sprintf(`kubectl -n %s patch %s --type=merge -p '{"spec":{"selector":{"%s":null,"%s":"true"}}}'  # nodes with whole cards need a DeviceConfig of their own`, d.Namespace, resource, amdCard, amdPart)
+	return fmt.Sprintf("make a DeviceConfig like %s that selects nodes by %s=true, as %s is labelled: it has a virtual function of a card", name, amdPart, n.Name),
+		fmt.Sprintf(`kubectl -n %s get %s -o json | jq '{apiVersion, kind, metadata: {namespace: .metadata.namespace, name: "%s-vgpu"}, spec: (.spec + {selector: {"%s": "true"}})}' | kubectl apply -f -  # the one that is there goes on serving whole cards`, d.Namespace, resource, name, amdPart)
 }

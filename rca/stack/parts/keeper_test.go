@@ -43,22 +43,21 @@ func TestWhatAnOperatorMakesIsChangedInItsObject(t *testing.T) {
 
 // AMD's operator is to choose a virtual function by its own label, which node feature discovery writes; any other label a person may.
 func TestVirtualFunctionsAreChosenByTheirLabel(t *testing.T) {
-	const patch = `kubectl -n s patch deviceconfig.amd.com default --type=merge -p '{"spec":{"selector":{"feature.node.kubernetes.io/amd-gpu":null,"feature.node.kubernetes.io/amd-vgpu":"true"}}}'  # nodes with whole cards need a DeviceConfig of their own`
+	const patch = `kubectl -n s get deviceconfig.amd.com default -o json | jq '{apiVersion, kind, metadata: {namespace: .metadata.namespace, name: "default-vgpu"}, spec: (.spec + {selector: {"feature.node.kubernetes.io/amd-vgpu": "true"}})}' | kubectl apply -f -  # the one that is there goes on serving whole cards`
 	yes := true
 	for name, k := range map[string]struct {
 		kind, selects, has string
 		want               string
-		edits              bool
 	}{
-		"a virtual function":       {"DeviceConfig", amdCard, amdPart, patch, true},
-		"of another operator":      {"Other", amdCard, amdPart, "kubectl label node n " + amdCard + "=true --overwrite", false},
-		"a label of somebody's":    {"DeviceConfig", "team", amdPart, "kubectl label node n team=true --overwrite", false},
-		"no label of a function's": {"DeviceConfig", amdCard, "other", "kubectl label node n " + amdCard + "=true --overwrite", false},
+		"a virtual function":       {"DeviceConfig", amdCard, amdPart, patch},
+		"of another operator":      {"Other", amdCard, amdPart, "kubectl label node n " + amdCard + "=true --overwrite"},
+		"a label of somebody's":    {"DeviceConfig", "team", amdPart, "kubectl label node n team=true --overwrite"},
+		"no label of a function's": {"DeviceConfig", amdCard, "other", "kubectl label node n " + amdCard + "=true --overwrite"},
 	} {
 		d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "s", Name: "d", OwnerReferences: []metav1.OwnerReference{{APIVersion: "amd.com/v1alpha1", Kind: k.kind, Name: "default", Controller: &yes}}}}
 		d.Spec.Template.Spec.NodeSelector = map[string]string{k.selects: "true"}
 		s, n := Asked(d), &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{k.has: "true"}}}}
-		if w := s.Let(n, s.Misses(n), "", nil); strings.Join(w.Commands, "|") != k.want || w.Edits != k.edits {
+		if w := s.Let(n, s.Misses(n), "", nil); strings.Join(w.Commands, "|") != k.want || w.Edits {
 			t.Errorf("%s: edits %v\n got %s\nwant %s", name, w.Edits, strings.Join(w.Commands, "|"), k.want)
 		}
 	}

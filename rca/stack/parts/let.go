@@ -36,7 +36,7 @@ func (d *Set) Let(n *view.Node, m Misses, sign string, tolerate func([]corev1.Ta
 	}
 	for _, is := range m.Labels {
 		if title, command := d.selectParts(n, is); title != "" {
-			w.Titles, w.Commands, w.Edits = append(w.Titles, title), append(w.Commands, command), true
+			w.Titles, w.Commands = append(w.Titles, title), append(w.Commands, command)
 			continue
 		}
 		label(is)
