@@ -31,7 +31,13 @@ func (v evict) steps() []journal.Step {
 		if missing, err := v.nominate(ctx, v.Relies["node"]); err != nil || missing != "" {
 			return missing, err
 		}
-		return v.evict(ctx, v.Target, e)
+		missing, err := v.evict(ctx, v.Target, e)
+		if err != nil || missing != "" || v.DryRun {
+			return missing, err
+		}
+		// What cannot be said just now the wait that follows says.
+		_, _ = v.nominate(ctx, v.Relies["node"])
+		return "", nil
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +20,17 @@ import (
 // nomination keeps the room that evictions make for the pod that waits, in the way
 // the scheduler's own preemption does: status.nominatedNodeName. Without it the
 // evicted pod's successor, which is new to the queue, can take the room back while
-// the waiting pod is in back-off (measured: 1 in 8).
+// the waiting pod is in back-off (measured: 1 in 8). The scheduler takes it back with every
+// try in vain, and every pod that ends anywhere has it try (fit.go, k8s 1.37): it is given
+// again right behind an eviction, and steadily until the pod runs.
 type nomination struct {
 	pod  diagnosis.Target
 	node string
+}
+
+// keepsRoom says whether the plan evicts pods, for others to have their room.
+func (r *run) keepsRoom() bool {
+	return slices.ContainsFunc(r.actions, func(a diagnosis.Action) bool { return a.Verb == diagnosis.VerbEvict && !restarts(a) })
 }
 
 // nominations are the waiting pods that the plan's evictions are for, each with the node

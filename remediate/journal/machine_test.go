@@ -175,6 +175,25 @@ func TestAStepIsAskedUntilItsDeadline(t *testing.T) {
 	}
 }
 
+// What a steady step keeps has to be kept all the time: it is asked as often at the end.
+func TestASteadyStepIsAskedAsOften(t *testing.T) {
+	for _, waited := range []time.Duration{0, 8 * time.Second, 59 * time.Second} {
+		var r record
+		c := &clock{noon}
+		rem := begun()
+		s := r.tries("0/empty", "a pod is there", nil)
+		s.Steady = true
+		m := machine(t, r.on(c.options()), rem, &script{there: []Step{s}})
+		if _, err := m.Advance(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.now = noon.Add(waited)
+		if wait, err := m.Advance(t.Context()); wait != time.Second || err != nil {
+			t.Errorf("after %s: again in %s, %v", waited, wait, err)
+		}
+	}
+}
+
 // An API server that cannot answer is no failure of the step before its deadline, and on the
 // way back none at all: it is waited for, and left alone for as long as it asks.
 func TestAnAPIServerThatIsAwayIsWaitedFor(t *testing.T) {

@@ -43,6 +43,9 @@ type Step struct {
 	// Parks says that a failure of this way back leaves the node cordoned, with the
 	// reason on it.
 	Parks bool
+	// Steady says that a wait looks again at every Poll, however long it takes: what the step
+	// keeps has to be kept all the time.
+	Steady bool
 }
 
 // Entry is a step's line of the journal.

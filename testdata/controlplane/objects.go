@@ -57,9 +57,19 @@ func (c *ControlPlane) Namespace(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cleanup(tb, func(ctx context.Context) error { return namespaces.Delete(ctx, ns.Name, metav1.DeleteOptions{}) })
+	cleanup(tb, func(ctx context.Context) error { return c.deleteNamespace(ctx, ns.Name) })
 	c.WaitForServiceAccount(tb, ns.Name)
 	return ns.Name
+}
+
+// deleteNamespace deletes it and its pods at once. Their nodes are gone by now, and nobody
+// would end them before the garbage collector does, 40 s later: each such end has the
+// scheduler try every pod that waits, in the tests that run by then.
+func (c *ControlPlane) deleteNamespace(ctx context.Context, name string) error {
+	if err := c.Client().CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	return c.Client().CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
 }
 
 // WaitForServiceAccount waits until pods may be made in the namespace: its
