@@ -33,7 +33,7 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	case diagnosis.QueueMisconfigured, diagnosis.QueueNotAdmitted, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]
 	case diagnosis.NodeSelectorMismatch:
-		return c.Growth().OfTemplate != diagnosis.UntoleratedTaint && !c.Growth().PassedOver() && some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
+		return c.Growth().OfTemplate != diagnosis.UntoleratedTaint && !c.Growth().PassedOver() && !c.Growth().Met() && some() && !slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
 			return (len(c.Asks) == 0 || c.Node(n.Name).HasGPUs()) && !slices.ContainsFunc(n.Blockers, func(b diagnosis.Blocker) bool { return b.Cause == id })
 		})
 	}

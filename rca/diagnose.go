@@ -150,9 +150,12 @@ func podNames(i incident.Incident) []string {
 // most nodes first, and on as many that for which most is disturbed; then the others, those on most nodes first, proven
 // before likely, ties in catalogue order. Unknown settles nothing and comes last, unless it is what keeps pods from existing.
 func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis.Cause, roots []diagnosis.CauseID) []diagnosis.Cause {
-	leads, on := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]reach{}
+	leads, on, able := map[diagnosis.CauseID]bool{}, map[diagnosis.CauseID]reach{}, map[string]bool{}
+	for _, n := range nodes {
+		able[n.Name] = causes.HasAsked(c, n)
+	}
 	for _, a := range all {
-		leads[a.ID], on[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID) || unjudged(c, nodes, a), reachOf(c, a, len(nodes))
+		leads[a.ID], on[a.ID] = a.Certainty == diagnosis.Proven && leading(c, nodes, a.ID) || unjudged(c, nodes, a), reachOf(c, a, able, len(nodes))
 	}
 	slices.SortStableFunc(all, func(a, b diagnosis.Cause) int {
 		return cmp.Or(
@@ -174,13 +177,13 @@ type reach struct{ able, all int }
 
 // reachOf has what is the pod's own, and keeps it from every node, reach beyond those that are there: it keeps it from one that
 // comes, too.
-func reachOf(c *causes.Case, a diagnosis.Cause, nodes int) reach {
+func reachOf(c *causes.Case, a diagnosis.Cause, able map[string]bool, nodes int) reach {
 	if c.Everywhere[a.ID] {
 		return reach{nodes + 1, nodes + 1}
 	}
 	r := reach{all: len(a.Nodes)}
 	for _, name := range a.Nodes {
-		if n := c.Node(name); len(c.Asks) > 0 && (n.HasGPUs() || c.Broken(n) != nil) {
+		if able[name] {
 			r.able++
 		}
 	}

@@ -52,13 +52,16 @@ func (a *answer) noServiceAccount() {
 
 // podSecurity is about the level that the pods' namespace enforces.
 func (a *answer) podSecurity() {
-	a.Title, a.Until = "raise the Pod Security level of "+a.ns+", or have its pods keep to it", a.ns+" admits such pods"
+	a.Title, a.Until = "raise the Pod Security level of "+a.ns+" for all its pods, or have those of "+a.c.WorkloadName()+" keep to it", a.ns+" admits such pods"
+	a.Risk = diagnosis.LowRisk // everybody's pods there may do as much then
 	level, remark := "privileged", "for drivers and plugins, not for everybody's pods"
+	var first []string
 	if a.reason.Baseline {
-		a.Title = "let " + a.ns + " enforce the Pod Security level baseline, or have its pods keep to restricted"
-		level, remark = "baseline", "all that the refusal names is asked by restricted alone; or set that in the pods' securityContext"
+		a.Title = "have the pods of " + a.c.WorkloadName() + " keep to the Pod Security level restricted, or let " + a.ns + " enforce baseline, for all its pods"
+		level, remark = "baseline", "or this: all that the refusal names is asked by restricted alone"
+		first = []string{a.c.EditByHand("securityContext: what the refusal names")}
 	}
-	a.Commands = []string{fmt.Sprintf("kubectl label namespace %s pod-security.kubernetes.io/enforce=%s --overwrite  # %s", a.ns, level, remark), a.again}
+	a.Commands = append(first, fmt.Sprintf("kubectl label namespace %s pod-security.kubernetes.io/enforce=%s --overwrite  # %s", a.ns, level, remark), a.again)
 }
 
 // noSCC is OpenShift's: no SecurityContextConstraints that the account may use admits the pods.

@@ -1,6 +1,8 @@
 package causes
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
@@ -25,6 +27,23 @@ func OfStack(id diagnosis.CauseID) bool {
 	switch id {
 	case gpuStackMissing.ID, gpuStackNotOnNode.ID, driverNotReady.ID, runtimeNotConfigured.ID, devicePluginDown.ID:
 		return true
+	}
+	return false
+}
+
+// HasAsked says whether a node has GPUs, of the maker whose are asked, whether it offers them or not; false where none are asked.
+func HasAsked(c *Case, on diagnosis.NodeBlockers) bool {
+	n := c.Node(on.Name)
+	if slices.ContainsFunc(on.Blockers, func(b diagnosis.Blocker) bool { return OfStack(b.Cause) }) {
+		return true
+	}
+	if len(c.Asks) > 0 {
+		return n.HasGPUs() || c.Broken(n) != nil
+	}
+	for name := range c.Wants {
+		if stack.Maker(name) != "" && n.Allocatable(name) > 0 {
+			return true
+		}
 	}
 	return false
 }

@@ -61,6 +61,7 @@ var (
 			says += ", for HAMi leaves privileged containers alone"
 			evidence = append(evidence, diagnosis.Fact(c.podRef(), "container "+k+" is privileged", c.Cluster.OfPod(c.Pod, diagnosis.That("spec.containers[name="+k+"].securityContext.privileged", "", diagnosis.Is, "true"))...))
 		}
+		c.entitle(diagnosis.SchedulerMissing, "HAMi's scheduler has to place it")
 		return &finding{diagnosis.Proven, says, evidence}
 	}}
 	onNoNode = Rule{ID: diagnosis.SchedulerMissing, Tell: func(c *Case, n *view.Node, b *blocker) *finding {

@@ -46,8 +46,10 @@ func (c *Bench) fewerGPUs(n *view.Node) []edit.Change {
 // from any would leave one with none, and which of them needs none only a person knows.
 func (c *Bench) inOne(a view.Ask, has int64) []edit.Change {
 	var names, texts []string
+	largest, asked := max(has, most(c.Cluster, a.Resource)), int64(0)
 	for _, k := range askersOf(&c.Pod.Spec, a.Resource) {
 		if k.runsOn {
+			asked = max(asked, k.asks)
 			names = append(names, k.who())
 			texts = append(texts, fmt.Sprintf("%s asks for %d", k.who(), k.asks))
 		}
@@ -55,11 +57,15 @@ func (c *Bench) inOne(a view.Ask, has int64) []edit.Change {
 	if len(names) < 2 {
 		return nil
 	}
-	title := fmt.Sprintf("ask for %s in fewer containers of %s: %s, and the largest node has %d", a.Resource, c.WorkloadName(), strings.Join(texts, ", "), max(has, most(c.Cluster, a.Resource)))
+	what, atMost := a.Resource, ""
+	if asked > largest { // fewer containers alone would not do
+		what, atMost = corev1.ResourceName(fmt.Sprintf("at most %d %s", largest, a.Resource)), fmt.Sprintf("at most %d in all, ", largest)
+	}
+	title := fmt.Sprintf("ask for %s in fewer containers of %s: %s, and the largest node has %d", what, c.WorkloadName(), strings.Join(texts, ", "), largest)
 	ch := c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Risk: diagnosis.MediumRisk, Title: title, Less: a.Count - has,
 			Untestable: "which of its containers works without one, only a person knows",
-			Commands:   []string{c.EditByHand(fmt.Sprintf("resources of %s: requests and limits without %s where it does no GPU work", strings.Join(names, " and "), a.Resource))}}
+			Commands:   []string{c.EditByHand(fmt.Sprintf("resources of %s: %srequests and limits without %s where it does no GPU work", strings.Join(names, " and "), atMost, a.Resource))}}
 	})
 	return []edit.Change{ch}
 }

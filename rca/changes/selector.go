@@ -99,8 +99,8 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 				ch.Commands = append(ch.Commands, fmt.Sprintf("docker manifest inspect %s  # has it %s? else bring one that has, or a node of the kind that was asked", c.Pod.Spec.Containers[i].Image, other))
 			}
 		}
-		if g := c.Growth(); g.Selects != "" && slices.ContainsFunc(missed, func(m terms.MissedLabel) bool { return m.InSelector && strings.HasPrefix(g.Selects, m.Key+"=") }) {
-			ch.Manual, ch.Untestable = true, fmt.Sprintf("whether machines of node group %s, of which there is none now, have %s is in no object: they may be what is meant", g.Groups[0].Short(), g.Selects)
+		if why := c.Growth().Meant(terms.SelectorKeys(missed)...); why != "" {
+			ch.Manual, ch.Untestable = true, why
 		}
 		if ch.Settles = slices.ContainsFunc(missed, c.settles); ch.Settles && len(c.Asks) > 0 {
 			ch.Less = c.Asks[0].Count // of the model that is asked

@@ -71,12 +71,22 @@ func (c *Finder) candidate(n *view.Node, set []edit.Change) *candidate {
 	}
 	f.fix.Title = strings.Join(titles, "; ")
 	if r := f.rolling; r != nil && (r.AtOnce || len(r.Running) > 0) {
-		f.fix.Title += "; " + r.How
-		if n := len(r.Running); n > 0 {
-			f.fix.Title += ", stopping " + view.CountOf(n, "running pod")
-		}
+		f.fix.Title += "; " + r.How + stopping(len(r.Running), len(r.Running))
 	}
 	return f
+}
+
+// stopping says how many of the running pods of a workload stop as it is rolled: fewer than all where it halts.
+func stopping(n, of int) string {
+	switch {
+	case of == 0:
+		return ""
+	case n == of:
+		return ", stopping " + view.CountOf(n, "running pod")
+	case n == 0:
+		return ", which halts before it stops " + view.CountOf(of, "running pod")
+	}
+	return fmt.Sprintf(", stopping %d of %s before it halts", n, view.CountOf(of, "running pod"))
 }
 
 // recreatedLast has a pod made again once the node is mended: before, it would be refused

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -261,6 +262,9 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 	if rolled {
 		if lost := -o.runs; lost > 0 {
 			f.thenWait = append(f.thenWait, o.stopped[len(o.stopped)-min(lost, len(o.stopped)):]...)
+		}
+		if all := len(f.rolling.Running); len(o.stopped) < all {
+			f.fix.Title = strings.Replace(f.fix.Title, stopping(all, all), stopping(len(o.stopped), all), 1)
 		}
 		f.restarts = append(slices.DeleteFunc(f.restarts, func(p *corev1.Pod) bool { return slices.Contains(f.rolling.Running, p) }), o.stopped...)
 	}

@@ -75,6 +75,8 @@ type Growth struct {
 	Startup string
 	// Selects is the label that the pod selects and that machines of the Groups may have, by their names alone.
 	Selects string
+	// met are labels that the pod selects and that a pool's machines would have.
+	met map[string]string
 	// Like: a fresh node like one that the Groups have, or like Shares, would take the pod.
 	Like bool
 	// Halted: the cluster autoscaler runs and looks at no pod.

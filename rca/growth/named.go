@@ -40,6 +40,42 @@ func (c whose) byNamed(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evide
 	return false
 }
 
+// meets notes what the pod selects and machines of a pool would have, whose instance types alone are refused: Karpenter
+// compares labels first (kc:controllers/provisioning/scheduling/nodeclaim.go, Add).
+func meets(c *Case, g *Growth, o *scaling.Outlook, said []scaling.Reason) {
+	for _, r := range said {
+		if r.Bar != scaling.Lacks && r.Bar != scaling.Offering {
+			continue
+		}
+		pool := o.Pool(r.Pool)
+		for key, value := range c.Pod.Spec.NodeSelector {
+			if strings.Contains(r.Text, key+" In ["+value+"]") || pool != nil && pool.Labels[key] == value {
+				if g.met == nil {
+					g.met = map[string]string{}
+				}
+				g.met[key] = value
+			}
+		}
+	}
+}
+
+// Met says whether a pool's machines would have what the pod selects.
+func (g *Growth) Met() bool { return len(g.met) > 0 }
+
+// Meant says why one of the labels by which the pod selects nodes may be what is meant, though no node has it; empty where
+// nothing says so.
+func (g *Growth) Meant(keys ...string) string {
+	for _, key := range keys {
+		if value, met := g.met[key]; met {
+			return "Karpenter would make machines with " + key + "=" + value + ", and refuses the pod for something else: what it selects is there to be had"
+		}
+		if strings.HasPrefix(g.Selects, key+"=") {
+			return fmt.Sprintf("whether machines of node group %s, of which there is none now, have %s is in no object: they may be what is meant", g.Groups[0].Short(), g.Selects)
+		}
+	}
+	return ""
+}
+
 // common are values that say nothing by standing in a name: many a group of machines with GPUs is called so.
 var common = []string{"", "true", "false", "gpu", "gpus", "default"}
 

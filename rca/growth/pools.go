@@ -2,6 +2,7 @@ package growth
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,6 +92,7 @@ func (c *Case) byPoolErrors(g *Growth, o *scaling.Outlook, failed *corev1.Event)
 		return
 	}
 	said = whose{c}.forIt(o, said)
+	meets(c, g, o, said)
 	suits := func(r scaling.Reason) scaling.Fit { return c.poolFit(o.Pool(r.Pool)) }
 	limit := slices.DeleteFunc(ofBar(said, scaling.Limit), func(r scaling.Reason) bool { return suits(r) == scaling.No })
 	lacks, blind := ofBar(said, scaling.Lacks), c.blindTo()
@@ -230,6 +232,11 @@ func (c *Case) lacksSays(who, what, blind string, of ...scaling.Reason) string {
 	}
 	for _, a := range c.Asks {
 		return fmt.Sprintf("%s has room for what the pod asks for at once (%d %s with %s)", what, a.Count, a.Resource, c.hostAsked(of))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Wants)) {
+		if strings.Contains(string(name), "/") { // of another maker's device than a GPU
+			return fmt.Sprintf("%s has %s as %s counts, with what else the pod asks for", what, name, who)
+		}
 	}
 	return what + " has room for what the pod asks for at once"
 }

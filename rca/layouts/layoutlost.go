@@ -15,12 +15,14 @@ const settling = 2 * time.Minute
 
 // LayoutLost is the drift that is seen without a probe: MIG manager says that it has
 // applied a layout, the device plugin is not at fault, and the node offers nothing of the
-// layout. Layouts, and on Hopper and later the mode itself, do not survive every reboot
+// layout, or less of it than GPU feature discovery counts. Layouts, and on Hopper and later the mode itself, do not survive every reboot
 // (NVIDIA's MIG user guide, persistence), and MIG manager acts on a change of the label.
 func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	a, ok := s.MIG()
 	m := n.Manager()
-	if !ok || n.Geometry != nil || m.State != "success" || m.Strategy != "mixed" || s.Capacity > 0 || !makes(c, n, a) {
+	counted := int64(Counted(n, a))
+	fewer := s.Capacity > 0 && counted > s.Capacity && !Shares(n, a)
+	if !ok || n.Geometry != nil || m.State != "success" || m.Strategy != "mixed" || s.Capacity > 0 && !fewer || !makes(c, n, a) {
 		return nil
 	}
 	applied, known := labelSetAt(n, view.LabelMIGState)
@@ -30,17 +32,19 @@ func LayoutLost(c *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	evidence := []diagnosis.Evidence{
 		diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, %s=success", view.LabelMIGConfig, m.Config, view.LabelMIGState), n.Labelled(view.LabelMIGConfig, view.LabelMIGState)...),
 		n.Registered()}
-	if ready := n.ReadySince(); known && ready.After(applied) {
+	if ready := n.ReadySince(); known && !fewer && ready.After(applied) {
 		evidence = append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("%s was written at %s, Ready since %s", view.LabelMIGState, diagnosis.Clock(applied), diagnosis.Clock(ready)), view.Since("Ready", ready)))
 		return view.Found(diagnosis.Likely, fmt.Sprintf("mig.config %q was applied before the node last came up, and it offers nothing of it: the layout is lost", m.Config), evidence...)
 	}
 	if !n.AdvertisesAny() {
 		return nil // the plugin may as well be down
 	}
-	if count := Counted(n, a); count > 0 {
-		label := string(a.Resource) + ".count"
-		return view.Found(diagnosis.Likely, fmt.Sprintf("its GPUs have %s, as GPU feature discovery counts, and its device plugin offers none: it looks when it starts", a.Profile),
-			append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%d", label, count), n.Labelled(label)...))...)
+	if counted > 0 {
+		label, says := string(a.Resource)+".count", fmt.Sprintf("its GPUs have %s, as GPU feature discovery counts, and its device plugin offers none: it looks when it starts", a.Profile)
+		if fewer {
+			says = fmt.Sprintf("its GPUs have %d of %s, as GPU feature discovery counts, and its device plugin offers %d: it looks when it starts", counted, a.Profile, s.Capacity)
+		}
+		return view.Found(diagnosis.Likely, says, append(evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%d", label, counted), n.Labelled(label)...))...)
 	}
 	return view.Found(diagnosis.Possible, fmt.Sprintf("mig.config %q was applied, and the node offers nothing of it", m.Config), evidence...)
 }

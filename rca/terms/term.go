@@ -25,6 +25,17 @@ type MissedLabel struct {
 	Other string
 }
 
+// SelectorKeys are the keys of those that stand in spec.nodeSelector.
+func SelectorKeys(missed []MissedLabel) []string {
+	var out []string
+	for _, m := range missed {
+		if m.InSelector {
+			out = append(out, m.Key)
+		}
+	}
+	return out
+}
+
 // Instead is the label that a node has under the other name, with what is asked; empty where it has not.
 func (m MissedLabel) Instead(n *corev1.Node) string {
 	if value, ok := n.Labels[m.Other]; m.Other == "" || !ok || len(m.Values) != 1 || value != m.Values[0] {
