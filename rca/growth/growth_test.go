@@ -246,6 +246,29 @@ func TestWhichClassShutsAPool(t *testing.T) {
 	}
 }
 
+// A label that machines of a pool would have is meant, where Karpenter refuses that pool for its instance types: it compares
+// labels first, and where those do not fit it says that.
+func TestWhatAPoolWouldMeetIsMeant(t *testing.T) {
+	for name, k := range map[string]struct {
+		message string
+		met     bool
+	}{
+		"as it says":       {`incompatible with nodepool "x", no instance type has enough resources, requirements=env In [dev], resources={}`, true},
+		"of an older one":  {`incompatible with provisioner "x", no instance type satisfied resources {} and requirements env In [dev] (no instance type which had enough resources and the required offering met the scheduling requirements)`, true},
+		"of another value": {`incompatible with nodepool "x", no instance type has enough resources, requirements=env In [prod], resources={}`, false},
+		"of several":       {`incompatible with nodepool "x", no instance type has enough resources, requirements=env In [dev prod], resources={}`, false},
+		"for its labels":   {`incompatible with nodepool "x", incompatible requirements, label "env" does not have known values`, false},
+	} {
+		g := of(t, func(w *rcatest.World) {
+			w.Wait.Spec.NodeSelector = map[string]string{"env": "dev"}
+			says(w, "karpenter", "FailedScheduling", k.message, 0)
+		})
+		if g.Met() != k.met || (g.Meant("type", "env") != "") != k.met || g.Meant("type") != "" {
+			t.Errorf("%s: %v, %q", name, g.Met(), g.Meant("type", "env"))
+		}
+	}
+}
+
 // What Karpenter says of its pools is sorted by what keeps the machine away.
 func TestKarpentersWords(t *testing.T) {
 	for message, want := range map[string]string{

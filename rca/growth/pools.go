@@ -235,7 +235,7 @@ func (c *Case) lacksSays(who, what, blind string, of ...scaling.Reason) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Wants)) {
 		if strings.Contains(string(name), "/") { // of another maker's device than a GPU
-			return fmt.Sprintf("%s has %s as %s counts, with what else the pod asks for", what, name, who)
+			return fmt.Sprintf("%s has %s together with what else the pod asks for, as %s counts", what, name, who)
 		}
 	}
 	return what + " has room for what the pod asks for at once"

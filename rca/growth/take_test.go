@@ -48,7 +48,7 @@ func TestWhatPoolsTake(t *testing.T) {
 			w.Asking(corev1.ResourceList{"amd.com/gpu": rcatest.List("x", "1")["x"]})
 			says1(w, "gpu")
 			takes(w, "gpu", "g4ad", "")
-		}, "AutoscalerCannotHelp likely: no instance type of its pools has room for what the pod asks for at once"},
+		}, "AutoscalerCannotHelp likely: no instance type of its pools has amd.com/gpu together with what else the pod asks for, as Karpenter counts"},
 		"too few pods":                {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "one", 5) }, "AutoscalerCannotHelp likely: EC2NodeClass one lets 5 pods onto a machine of NodePool gpu, and 6 are to be there: this one, and those of DaemonSets"},
 		"enough pods":                 {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "one", 6) }, of("gpu")},
 		"a class that says no number": {func(w *rcatest.World) { says1(w, "gpu"); takes(w, "gpu", "g5", "one"); holds(w, "two", 1) }, of("gpu")},

@@ -54,7 +54,9 @@ func TestALayoutIsLost(t *testing.T) {
 	const before = "lost, likely: mig.config \"all-1g.5gb\" was applied before the node last came up, and it offers nothing of it: the layout is lost\n"
 	const nothing = "lost, possible: mig.config \"all-1g.5gb\" was applied, and the node offers nothing of it\n"
 	const counted = "lost, likely: its GPUs have 1g.5gb, as GPU feature discovery counts, and its device plugin offers none: it looks when it starts\n"
+	const fewer = "lost, likely: its GPUs have 7 of 1g.5gb, as GPU feature discovery counts, and its device plugin offers 2: it looks when it starts\n"
 	const rest = "mismatch, possible: does not offer 1g.5gb, though nobody can be on 1 of its GPUs\n"
+	const inUse = "in use, proven: fewer 1g.5gb instances are free than it asks\n"
 	plugin := func(ready bool) func(*rcatest.World) {
 		return func(w *rcatest.World) {
 			component(w, "nvidia-device-plugin", "nvidia-device-plugin-daemonset-x", func(p *corev1.Pod) {
@@ -86,7 +88,10 @@ func TestALayoutIsLost(t *testing.T) {
 		"the plugin is on others":          {gone(written(view.LabelMIGState, time.Hour), up(time.Minute)), elsewhere, rest},
 		"another entry":                    {gone(label(view.LabelMIGConfig, "all-2g.10gb"), written(view.LabelMIGState, time.Hour), up(time.Minute)), nil, rest},
 		"it was not applied":               {gone(label(view.LabelMIGState, "rebooting"), written(view.LabelMIGState, time.Hour), up(time.Minute)), nil, rest},
-		"it still has the capacity":        {edits{has(mig1, "7"), written(view.LabelMIGState, time.Hour), up(time.Minute)}, nil, "in use, proven: fewer 1g.5gb instances are free than it asks\n" + rest},
+		"it still has the capacity":        {edits{has(mig1, "7"), written(view.LabelMIGState, time.Hour), up(time.Minute)}, nil, inUse + rest},
+		"it offers fewer than are counted": {edits{has(mig1, "2"), written(view.LabelMIGState, time.Hour), up(time.Minute), label(mig1+".count", "7")}, nil, inUse + fewer + rest},
+		"it offers all that are counted":   {edits{has(mig1, "7"), written(view.LabelMIGState, time.Hour), label(mig1+".count", "7")}, nil, inUse + rest},
+		"each of them is shared":           {edits{has(mig1, "2"), written(view.LabelMIGState, time.Hour), label(mig1+".count", "7"), label(mig1+".replicas", "2")}, nil, inUse + rest},
 		"strategy none names no instances": {gone(label(view.LabelMIGStrategy, "none"), written(view.LabelMIGState, time.Hour), up(time.Minute)), nil, "mismatch, possible: does not offer 1g.5gb\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,7 +150,11 @@ func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "see why the device plugin on " + t.On + " does not give it its device", Untestable: "why the device plugin refuses its own log tells",
 		Commands: []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + t.On + "  # the device plugin is one of them: its log"}}
-	if p := t.Node.PluginPod(); p != nil && len(c.Asks) > 0 {
+	p := t.Node.PluginPod()
+	if len(c.Asks) == 0 {
+		p = soleNamed(t.Node, "device-plugin")
+	}
+	if p != nil {
 		ch.Commands[0] = fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name)
 	}
 	if owner := metav1.GetControllerOfNoCopy(c.Pod); owner != nil {
@@ -158,6 +162,21 @@ func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pods -w  # one that is given it runs", c.Pod.Namespace))
 	}
 	return ch
+}
+
+// soleNamed is the one pod of a DaemonSet on the node whose name says what it is; nil where none does, or several.
+func soleNamed(n *view.Node, what string) *corev1.Pod {
+	var found *corev1.Pod
+	for _, p := range n.Pods {
+		if owner := metav1.GetControllerOfNoCopy(p); owner == nil || owner.Kind != "DaemonSet" || !strings.Contains(owner.Name, what) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = p
+	}
+	return found
 }
 
 // permit is for a device plugin whose container may not read GPUs in MIG mode: they are sound.
