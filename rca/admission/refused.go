@@ -11,7 +11,7 @@ import (
 // Refusals lists who in a state lacks pods because the API server refused them, or a queue
 // has not let it begin, by owner. The pods in it are as they would be made now.
 func Refusals(st *cluster.State) []incident.Refusal {
-	out := incident.Makers{ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
+	out := incident.Makers{Now: st.Now, ReplicaSets: st.ReplicaSets, Deployments: st.Deployments, StatefulSets: st.StatefulSets, DaemonSets: st.DaemonSets,
 		Jobs: st.Jobs, Events: st.Events, LimitRanges: st.LimitRanges, Held: heldOf(st), AllPods: st.Unread["Pod"] == "", AllJobs: st.Unread["Job"] == ""}.Refusals(st.Pods, st.Owner)
 	for _, r := range out {
 		withPriority(r.Pod, st.PriorityClasses)

@@ -28,6 +28,9 @@ func (c *Refused) Unsettled() (f *view.Finding, words string) {
 	if text == "" {
 		says, words = "its pods are not made, and nothing that was read says why; ruled out: "+c.ruledOut(), "its pods are not made"
 	}
+	if c.All[0].Unheard {
+		says, words = "nobody has acted on it since it was made: it has no status and no pods, as where the operator of its kind does not run", "nobody has acted on it"
+	}
 	certainty, evidence := diagnosis.Possible, []diagnosis.Evidence(nil)
 	if r := c.Refuses(); r.Kind != "" {
 		says, words, certainty, evidence = r.says, r.words, r.certainty, r.evidence

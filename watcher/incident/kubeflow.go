@@ -33,7 +33,7 @@ type kubeflowReplicas struct {
 // first that it cannot make (pkg/controller.v1/common/job.go, ReconcileJobs). A pod that has ended is there.
 func ofKubeflow(o *unstructured.Unstructured, h *Held) {
 	h.owner = &metav1.OwnerReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Name: h.Name, UID: h.UID, Controller: new(true)}
-	h.unordered = true
+	h.unordered, h.answers = true, true // JobCreated, at once
 	h.over = conditionMet(o, "Succeeded") || conditionMet(o, "Failed")
 	spec, _, err := unstructured.NestedMap(o.Object, "spec")
 	if err != nil {

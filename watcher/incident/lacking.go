@@ -56,16 +56,19 @@ func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]tol
 		if !h.makes || h.aside || h.over || h.DeletionTimestamp != nil {
 			continue
 		}
-		back := m.setback(h, pods, events)
+		back, unheard := m.setback(h, pods, events), false
 		if back == nil {
-			continue
+			if unheard = m.unheard(h); !unheard {
+				continue
+			}
+			back = &setback{since: h.CreationTimestamp.Time}
 		}
 		for i, set := range h.sets {
 			n := m.without(h, set, pods)
 			if n < 1 || back.says == "" && h.begun(pods) || back.role != "" && set.Role != back.role {
 				continue
 			}
-			r := Refusal{Owner: h.ref(), Pod: m.member(h, set), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Since: back.since, Version: h.ResourceVersion, Says: back.says}
+			r := Refusal{Owner: h.ref(), Pod: m.member(h, set), Wants: set.Count, Missing: n, Set: set.set(h.ref()), Since: back.since, Version: h.ResourceVersion, Says: back.says, Unheard: unheard}
 			if h.unordered {
 				out = append(out, r)
 				continue
@@ -76,6 +79,14 @@ func (m Makers) lacking(pods []*corev1.Pod, events func() map[Ref]map[string]tol
 		}
 	}
 	return out
+}
+
+// silence is after how long without a word nobody is taken to have heard of an object: operators write a status in seconds.
+const silence = 5 * time.Minute
+
+// unheard says whether nobody has acted on an object since it was made, long ago.
+func (m Makers) unheard(h *Held) bool {
+	return h.answers && h.untouched && !m.Now.IsZero() && !h.CreationTimestamp.IsZero() && m.Now.Sub(h.CreationTimestamp.Time) > silence
 }
 
 // begun says whether it has made any pod: where it does not say what it could not make, what lacks others is not that.

@@ -131,6 +131,40 @@ func TestARayClusterLacksPods(t *testing.T) {
 	}
 }
 
+// Nobody has heard of what has no status and no pods long after it was made, of the kinds whose operators write one at their first
+// look.
+func TestNobodyHasHeardOfIt(t *testing.T) {
+	made := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		edit func(*unstructured.Unstructured)
+		now  time.Time
+		pods []*corev1.Pod
+		want string
+	}{
+		"long ago":               {nil, made.Add(silence + time.Second), nil, "1 of 1 since 10:00, unheard true"},
+		"just now":               {nil, made.Add(silence), nil, ""},
+		"nobody knows when":      {nil, time.Time{}, nil, ""},
+		"it has a pod":           {nil, made.Add(time.Hour), []*corev1.Pod{rayPod(rayHead, "headgroup", made)}, ""},
+		"a person suspended it":  {func(o *unstructured.Unstructured) { o.Object["spec"].(map[string]any)["suspend"] = true }, made.Add(time.Hour), nil, ""},
+		"it was heard of":        {func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"state": ""} }, made.Add(time.Hour), nil, ""},
+		"when it was made, none": {func(o *unstructured.Unstructured) { o.SetCreationTimestamp(metav1.Time{}) }, made.Add(time.Hour), nil, ""},
+	} {
+		o := object(t, rayClusterText)
+		delete(o.Object, "status")
+		if tc.edit != nil {
+			tc.edit(o)
+		}
+		h, _ := HeldOf(RayCluster, o)
+		got := ""
+		for _, r := range (Makers{Held: []*Held{h}, AllPods: true, Now: tc.now}).Refusals(tc.pods, nobody) {
+			got += fmt.Sprintf("%d of %d since %s, unheard %v", r.Missing, r.Wants, r.Since.UTC().Format("15:04"), r.Unheard)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // The sets behind the one that lacks a pod are not tried, and are told with what they lack.
 func TestSetsBehind(t *testing.T) {
 	small, large := rayPod(rayWorker, "small", time.Time{}), rayPod(rayWorker, "large", time.Time{})

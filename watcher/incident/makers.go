@@ -24,6 +24,8 @@ type Makers struct {
 	Held         []*Held // what queues hold of other kinds
 	// AllPods: all pods are known, so that who has none there has none. AllJobs: so are all Jobs.
 	AllPods, AllJobs bool
+	// Now is when they were read; zero: nothing is told by how long ago something was made.
+	Now time.Time
 }
 
 // maker is one of them: what it wants, and what its status says there is.

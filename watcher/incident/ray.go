@@ -88,7 +88,7 @@ func ofRayCluster(o *unstructured.Unstructured, h *Held) {
 		}
 		h.sets = append(h.sets, set)
 	}
-	h.lacks = rayFailure(o)
+	h.lacks, h.answers = rayFailure(o), true
 }
 
 // besideHead is what KubeRay runs beside the head: Ray's autoscaler, where that is on

@@ -26,6 +26,8 @@ type Refusal struct {
 	Version string // the owner's resourceVersion
 	// Says is what the owner's status, or the newest event, quotes of the API server.
 	Says string
+	// Unheard: nobody has acted on the owner since it was made, long ago.
+	Unheard bool
 	// Held: a queue has not let it begin, else the API server refused the pods. Queue is which, as it
 	// names it itself; empty where it names none.
 	Held  bool
