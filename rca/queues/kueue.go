@@ -89,6 +89,8 @@ func (c *Case) NotAdmitted() *view.Finding {
 		case uncovered(why) && NotCovered(c, w) != nil:
 			lacks, fact := NotCovered(c, w).says()
 			says, evidence = says+": "+lacks, append(evidence, fact)
+		case Unlooked(w, c.Cluster.State.Now):
+			says += ", and has said nothing of it since it was made"
 		case why != "":
 			says += ": " + view.Cut(assigning.ReplaceAllString(why, ""), 160)
 			if c.QuotaOf(w).Outdated() {
@@ -269,6 +271,16 @@ func deactivated(w *unstructured.Unstructured) scaling.Condition {
 // itself again.
 func GaveUp(w *unstructured.Unstructured) bool {
 	return strings.Contains(deactivated(w).Message, "re-queuing retries")
+}
+
+// unlooked is how long Kueue may take to look at a Workload: it does so within seconds.
+const unlooked = 10 * time.Minute
+
+// Unlooked says whether Kueue has said nothing of a Workload since it was made, long ago.
+func Unlooked(w *unstructured.Unstructured, now time.Time) bool {
+	list, _, err := unstructured.NestedSlice(w.Object, "status", "conditions")
+	made := w.GetCreationTimestamp().Time
+	return err == nil && len(list) == 0 && !made.IsZero() && now.Sub(made) > unlooked
 }
 
 // Why is why a Workload is not admitted, in Kueue's words, and the condition that

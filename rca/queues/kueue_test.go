@@ -3,6 +3,7 @@ package queues
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -195,5 +196,32 @@ func TestQueuesOfKueueThatAdmitNobody(t *testing.T) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Kueue writes into a Workload within seconds; of one that it has written nothing into for long nobody knows when it will.
+func TestAWorkloadThatKueueHasNotLookedAt(t *testing.T) {
+	made := rcatest.Noon
+	for name, k := range map[string]struct {
+		now        time.Time
+		conditions []any
+		born       bool
+		want       bool
+	}{
+		"long ago":          {made.Add(unlooked + time.Second), nil, true, true},
+		"just now":          {made.Add(unlooked), nil, true, false},
+		"it has said so":    {made.Add(time.Hour), []any{map[string]any{"type": "QuotaReserved", "status": "False"}}, true, false},
+		"nobody knows when": {made.Add(time.Hour), nil, false, false},
+	} {
+		w := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
+		if k.born {
+			w.SetCreationTimestamp(metav1.Time{Time: made})
+		}
+		if k.conditions != nil {
+			w.Object["status"] = map[string]any{"conditions": k.conditions}
+		}
+		if got := Unlooked(w, k.now); got != k.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
