@@ -49,6 +49,18 @@ func TestUnsettledAmounts(t *testing.T) {
 	t.Errorf("it is not told:\n%s", causesText(causes))
 }
 
+// That the default scheduler has a pod of HAMi's is said in the headline, and not that nobody answers.
+func TestWhatIsNotGivenToHAMi(t *testing.T) {
+	w := newWorld()
+	w.gpuNode(l4("n1", 1))
+	w.pod("w", "", "nvidia.com/gpumem", 3000)
+	c := w.open(t)
+	_, causes := c.Judge()
+	if len(causes) == 0 || causes[0].ID != diagnosis.SchedulerMissing || c.Headline(causes[0].ID) != "HAMi's scheduler has to place it" {
+		t.Errorf("%s: %s", causesText(causes), c.Headline(diagnosis.SchedulerMissing))
+	}
+}
+
 // What HAMi counts by itself is told beside what Kubernetes' filters say of a pod that HAMi has; of one that is still to be
 // made nobody says that the default scheduler has it.
 func TestWhatHAMiCounts(t *testing.T) {

@@ -263,7 +263,7 @@ func (c *Finder) reckon(f *candidate, o outcome, pod *corev1.Pod) {
 		if lost := -o.runs; lost > 0 {
 			f.thenWait = append(f.thenWait, o.stopped[len(o.stopped)-min(lost, len(o.stopped)):]...)
 		}
-		if all := len(f.rolling.Running); len(o.stopped) < all {
+		if all := len(f.rolling.Running); len(o.stopped) < all && o.pending > 0 && of <= maxProved { // beyond, it was not tried to its end
 			f.fix.Title = strings.Replace(f.fix.Title, stopping(all, all), stopping(len(o.stopped), all), 1)
 		}
 		f.restarts = append(slices.DeleteFunc(f.restarts, func(p *corev1.Pod) bool { return slices.Contains(f.rolling.Running, p) }), o.stopped...)

@@ -244,3 +244,15 @@ func TestWhereNothingIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A rollout that halts does not stop all who run, and its title does not say so.
+func TestHowManyARolloutStops(t *testing.T) {
+	for want, k := range map[string][2]int{
+		"": {0, 0}, ", stopping 1 running pod": {1, 1}, ", stopping 3 running pods": {3, 3},
+		", which halts before it stops 1 running pod": {0, 1}, ", stopping 1 of 3 running pods before it halts": {1, 3},
+	} {
+		if got := stopping(k[0], k[1]); got != want {
+			t.Errorf("%d of %d: %q, want %q", k[0], k[1], got, want)
+		}
+	}
+}

@@ -263,6 +263,13 @@ func TestWhatAPoolWouldMeetIsMeant(t *testing.T) {
 			w.Wait.Spec.NodeSelector = map[string]string{"env": "dev"}
 			says(w, "karpenter", "FailedScheduling", k.message, 0)
 		})
+		where := of(t, func(w *rcatest.World) {
+			w.Wait.Spec.NodeSelector = map[string]string{"topology.kubernetes.io/zone": "dev"}
+			says(w, "karpenter", "FailedScheduling", strings.ReplaceAll(k.message, "env", "topology.kubernetes.io/zone"), 0)
+		})
+		if where.Met() {
+			t.Errorf("%s: where there is none, it is met", name)
+		}
 		if g.Met() != k.met || (g.Meant("type", "env") != "") != k.met || g.Meant("type") != "" {
 			t.Errorf("%s: %v, %q", name, g.Met(), g.Meant("type", "env"))
 		}

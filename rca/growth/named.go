@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
@@ -40,6 +42,9 @@ func (c whose) byNamed(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evide
 	return false
 }
 
+// ofOffering are labels of where and at which price a machine is to be had: that none has them is told of instance types, too.
+var ofOffering = []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, "topology.k8s.aws/zone-id", "karpenter.sh/capacity-type"}
+
 // meets notes what the pod selects and machines of a pool would have, whose instance types alone are refused: Karpenter
 // compares labels first (kc:controllers/provisioning/scheduling/nodeclaim.go, Add).
 func meets(c *Case, g *Growth, o *scaling.Outlook, said []scaling.Reason) {
@@ -49,6 +54,9 @@ func meets(c *Case, g *Growth, o *scaling.Outlook, said []scaling.Reason) {
 		}
 		pool := o.Pool(r.Pool)
 		for key, value := range c.Pod.Spec.NodeSelector {
+			if slices.Contains(ofOffering, key) {
+				continue
+			}
 			if strings.Contains(r.Text, key+" In ["+value+"]") || pool != nil && pool.Labels[key] == value {
 				if g.met == nil {
 					g.met = map[string]string{}

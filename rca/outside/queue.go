@@ -99,7 +99,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 		ns, manager := queues.Manager(c.Cluster)
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has looked at it", "see why Kueue has not looked at it: its manager's log, and who stands in front of it in the queue", look,
 			managersLog(c, "1h", w.GetName()), "kubectl get workloads.kueue.x-k8s.io -A --sort-by=.metadata.creationTimestamp  # one that is tried again and again keeps the others of its queue waiting: set it aside",
-			fmt.Sprintf("kubectl -n %s rollout restart deploy/%s  # it queues all afresh; a later release may mend it", ns, manager))}
+			fmt.Sprintf("kubectl -n %s rollout restart deploy/%s  # its own pod alone is made again, and queues all afresh; a later release may mend it", ns, manager))}
 	}
 	return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
 }

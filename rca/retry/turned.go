@@ -152,7 +152,7 @@ func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 		Commands: []string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + t.On + "  # the device plugin is one of them: its log"}}
 	p := t.Node.PluginPod()
 	if len(c.Asks) == 0 {
-		p = soleNamed(t.Node, "device-plugin")
+		p = otherPlugin(t.Node)
 	}
 	if p != nil {
 		ch.Commands[0] = fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", p.Namespace, p.Name)
@@ -164,11 +164,13 @@ func askPlugin(c *edit.Workload, t *kubelet.Turned) edit.Change {
 	return ch
 }
 
-// soleNamed is the one pod of a DaemonSet on the node whose name says what it is; nil where none does, or several.
-func soleNamed(n *view.Node, what string) *corev1.Pod {
+// otherPlugin is the one pod on the node that by its DaemonSet's name is a device plugin, and not NVIDIA's; nil where none is, or
+// several are.
+func otherPlugin(n *view.Node) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range n.Pods {
-		if owner := metav1.GetControllerOfNoCopy(p); owner == nil || owner.Kind != "DaemonSet" || !strings.Contains(owner.Name, what) {
+		owner := metav1.GetControllerOfNoCopy(p)
+		if owner == nil || owner.Kind != "DaemonSet" || !strings.Contains(owner.Name, "device-plugin") || p == n.PluginPod() {
 			continue
 		}
 		if found != nil {

@@ -35,7 +35,7 @@ func (v evict) steps() []journal.Step {
 		if err != nil || missing != "" || v.DryRun {
 			return missing, err
 		}
-		// What cannot be said just now the wait that follows says.
+		// The pod has left by our word, whatever comes of this: the wait that follows nominates again.
 		_, _ = v.nominate(ctx, v.Relies["node"])
 		return "", nil
 	})
