@@ -194,6 +194,22 @@ func TestWhatTheToolkitIsToldStays(t *testing.T) {
 	}
 }
 
+// What it is told stands in no dump: where it is told something, a person compares that with where containerd listens.
+func TestWhereContainerdListensIsSaid(t *testing.T) {
+	l := newLab()
+	n := l.gpuNode("n")
+	l.pod(parts.Driver, "n", nil)
+	l.pod(parts.Toolkit, "n", crashes("dial"))
+	n.Status.NodeInfo.KubeletVersion, n.Status.NodeInfo.ContainerRuntimeVersion = "v1.30.4+rke2r1", "containerd://1.7.20-k3s1"
+	l.policy(map[string]any{"toolkit": map[string]any{"env": []any{map[string]any{"name": homes.SocketEnv}}}})
+	w := view.New(l.State)
+	commands := Of(w).On(w.Nodes["n"]).Mends[0].Commands
+	const want = "kubectl get clusterpolicy cluster-policy -o jsonpath='{.spec.toolkit.env}'  # RKE2's containerd listens on /run/k3s/containerd/containerd.sock"
+	if got := commands[len(commands)-1]; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // Where node feature discovery fails on a node, nobody has looked for its GPUs, whatever others have; where
 // it runs, or has looked, it has none.
 func TestDiscoveryThatFails(t *testing.T) {
