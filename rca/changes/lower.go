@@ -48,19 +48,8 @@ func (c *Bench) lowerRequest(n *view.Node, lack view.Deficits, fits bool) (edit.
 	}
 	slices.Sort(texts)
 	ch := c.ChangeRequest(diagnosis.HostResourcesShort, "ask for "+strings.Join(texts, ", ")+" (less than asked)", edit.AskAtMost(most))
-	ch.Cut = cut(c.Wants, most)
+	ch.AsksLess(c.Wants, most)
 	return ch, true
-}
-
-// cut is how much less than it asks the pod would ask, in thousandths of that.
-func cut(wants map[corev1.ResourceName]resource.Quantity, most corev1.ResourceList) int64 {
-	var out int64
-	for name, left := range most {
-		if asked := wants[name]; asked.MilliValue() > 0 {
-			out = max(out, 1000-int64(1000*float64(left.MilliValue())/float64(asked.MilliValue())))
-		}
-	}
-	return out
 }
 
 // lacks is what the pod asks beyond what the node has free, whether it could ever have that or not.
@@ -114,20 +103,23 @@ func (c lowering) lowerLargest(n *view.Node, lack view.Deficits) (edit.Change, b
 			edit.AskAtMost(cuts[containers[i].Name])(&containers[i].Resources)
 		}
 	}
-	after := c.Pod.DeepCopy()
+	after, asks := c.Pod.DeepCopy(), corev1.ResourceList{}
 	cut(after.Spec.Containers)
 	cut(after.Spec.InitContainers)
 	for name := range lack {
-		if asks, free := view.PodRequests(after)[name], n.Free(name); asks.Cmp(free) > 0 {
+		asks[name] = view.PodRequests(after)[name]
+		if q, free := asks[name], n.Free(name); q.Cmp(free) > 0 {
 			return edit.Change{}, false
 		}
 	}
 	if k := c.putIn(cuts); k != "" {
 		return c.lowerPutIn(k, cuts, cut)
 	}
-	return c.Once("ask for "+strings.Join(texts, ", ")+" (less than asked)", func(title string) edit.Change {
+	ch := c.Once("ask for "+strings.Join(texts, ", ")+" (less than asked)", func(title string) edit.Change {
 		return c.EditContainers(edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.HostResourcesShort, Minutes: 1, Risk: diagnosis.MediumRisk, Title: title + " in " + c.WorkloadName()}, cut)
-	}), true
+	})
+	ch.AsksLess(c.Wants, asks)
+	return ch, true
 }
 
 // largest is the container that asks most of a resource, of those that run together; nil: none asks it.

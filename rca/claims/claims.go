@@ -20,7 +20,9 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 	const unproven = "which devices a driver that is not there would publish is not known"
 	for _, a := range c.Claims.Driverless() {
 		if dra := c.DRADriver(a); dra != nil {
-			return edit.LookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
+			ch := edit.LookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
+			ch.Risk, ch.Minutes, ch.Drained = diagnosis.LowRisk, 5, dra.Stops
+			return ch
 		}
 	}
 	for _, n := range c.Cluster.SortedNodes() {
@@ -37,11 +39,39 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 // LookAtClass is for the DeviceClass that does not exist.
 func LookAtClass(c *edit.Workload) edit.Change {
 	name := c.Claims.Classless()[0].Class
+	if cel := stock(c.Claims, name); cel != "" {
+		ch := edit.LookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+" as its driver's chart does", "whether the chart gave its class more than the driver's name and the kind of device is not known",
+			edit.Feed("kubectl apply", fmt.Sprintf(`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: %s}, spec: {selectors: [{cel: {expression: "%s"}}]}}`, name, cel)), "kubectl get deviceclasses")
+		ch.Risk, ch.Minutes = diagnosis.LowRisk, 1
+		return ch
+	}
 	if dra := c.DRAClass(name); dra != nil {
-		return edit.LookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
+		ch := edit.LookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
+		ch.Risk, ch.Minutes, ch.Drained = diagnosis.LowRisk, 5, dra.Stops
+		return ch
 	}
 	return edit.LookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)
+}
+
+// stock is the CEL expression of a class that a driver's chart makes, by its name, where that driver publishes devices: of
+// NVIDIA's, one for each kind of device (kubernetes-sigs/dra-driver-nvidia-gpu, templates/deviceclass-*.yaml), else the one
+// that is called as the driver is.
+func stock(v *devices.Claims, class string) string {
+	driver, kind := class, ""
+	if k, nvidia := strings.CutSuffix(class, ".nvidia.com"); nvidia && slices.Contains([]string{"gpu", "mig", "vfio"}, k) {
+		driver, kind = "gpu.nvidia.com", k
+	}
+	for _, on := range v.ByNode {
+		if !slices.ContainsFunc(on, func(d *devices.Device) bool { return d.ID.Driver == driver }) {
+			continue
+		}
+		if kind == "" {
+			return fmt.Sprintf(`device.driver == \"%s\"`, driver)
+		}
+		return fmt.Sprintf(`device.driver == \"%s\" && device.attributes[\"%[1]s\"].type == \"%s\"`, driver, kind)
+	}
+	return ""
 }
 
 // FreeDevices has the holders of devices leave, or share them, or waits until they do.

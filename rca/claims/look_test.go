@@ -49,19 +49,32 @@ func TestWhoPreparesDevices(t *testing.T) {
 	}
 }
 
-// A class that does not exist is made, or another asked for, where nobody here knows whose it is.
+// A class that does not exist is made as its driver's chart makes it, where that driver publishes devices; else nobody here knows
+// what it would take.
 func TestAClassIsMissing(t *testing.T) {
-	w := edittest.New()
-	w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
-	claim := "mine"
-	w.ResourceClaims = []*resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim, UID: "m"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
-		Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "theirs", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}}}}
-	w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
-	w.Wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
-	k := w.Case(t, "Pod")
-	w.Look(t, k)
-	ch := LookAtClass(edit.New(k))
-	if got := edittest.Told(ch); got != "by hand, none risk: make DeviceClass theirs, or ask one that exists (which devices a class that does not exist would take is not known)" || strings.Join(ch.Commands, "; ") != "kubectl get deviceclasses; kubectl get deviceclass theirs" {
-		t.Errorf("%s, %q", got, ch.Commands)
+	for name, tc := range map[string]struct{ class, driver, want, command string }{
+		"nobody's":                {"theirs", "gpu.nvidia.com", "by hand, none risk: make DeviceClass theirs, or ask one that exists (which devices a class that does not exist would take is not known)", "kubectl get deviceclasses"},
+		"no device of its driver": {"gpu.amd.com", "", "by hand, none risk: make DeviceClass gpu.amd.com, or ask one that exists (which devices a class that does not exist would take is not known)", "kubectl get deviceclasses"},
+		"NVIDIA's for slices": {"mig.nvidia.com", "gpu.nvidia.com", "by hand, low risk: make DeviceClass mig.nvidia.com as its driver's chart does (whether the chart gave its class more than the driver's name and the kind of device is not known)",
+			`echo '{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: mig.nvidia.com}, spec: {selectors: [{cel: {expression: "device.driver == \"gpu.nvidia.com\" && device.attributes[\"gpu.nvidia.com\"].type == \"mig\""}}]}}' | kubectl apply -f -`},
+		"called as its driver": {"gpu.amd.com", "gpu.amd.com", "by hand, low risk: make DeviceClass gpu.amd.com as its driver's chart does (whether the chart gave its class more than the driver's name and the kind of device is not known)",
+			`echo '{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu.amd.com}, spec: {selectors: [{cel: {expression: "device.driver == \"gpu.amd.com\""}}]}}' | kubectl apply -f -`},
+	} {
+		w := edittest.New()
+		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
+		if on := "n"; tc.driver != "" {
+			w.ResourceSlices = []*resourcev1.ResourceSlice{{ObjectMeta: metav1.ObjectMeta{Name: "n-1"}, Spec: resourcev1.ResourceSliceSpec{Driver: tc.driver, NodeName: &on, Pool: resourcev1.ResourcePool{Name: "n", Generation: 1, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu-0"}}}}}
+		}
+		claim := "mine"
+		w.ResourceClaims = []*resourcev1.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: claim, UID: "m"}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "gpu",
+			Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: tc.class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1}}}}}}}
+		w.Wait.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
+		w.Wait.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+		k := w.Case(t, "Pod")
+		w.Look(t, k)
+		ch := LookAtClass(edit.New(k))
+		if got := edittest.Told(ch); got != tc.want || ch.Commands[0] != tc.command {
+			t.Errorf("%s: %s, %q", name, got, ch.Commands)
+		}
 	}
 }

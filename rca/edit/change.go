@@ -49,8 +49,10 @@ type Change struct {
 	// Less is how many devices of those asked the pod does without, or how many slices (of another board's profile: gigabytes),
 	// or by how many pods its workload is less evenly spread.
 	Less int64
-	// Cut is how much less CPU, memory or disk is asked, in thousandths of what was.
-	Cut int64
+	// Cut is how much less CPU, memory or disk is asked, in thousandths of what was; Halves: less than half of the memory or
+	// disk, where less CPU only makes it slower.
+	Cut    int64
+	Halves bool
 
 	Title    string
 	Minutes  int
@@ -94,4 +96,16 @@ func (ch Change) Apply(s *whatif.Snapshot, pod *corev1.Pod) (*corev1.Pod, error)
 		ch.Pod(pod)
 	}
 	return pod, nil
+}
+
+// AsksLess says how much less the pod asks, where it asks this in place of what it wants.
+func (ch *Change) AsksLess(wants, asks corev1.ResourceList) {
+	for name, q := range asks {
+		was := wants[name]
+		if was.MilliValue() <= 0 {
+			continue
+		}
+		cut := 1000 - int64(1000*float64(q.MilliValue())/float64(was.MilliValue()))
+		ch.Cut, ch.Halves = max(ch.Cut, cut), ch.Halves || cut > 500 && name != corev1.ResourceCPU
+	}
 }

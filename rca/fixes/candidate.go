@@ -43,6 +43,7 @@ type candidate struct {
 	keeps    bool              // gives what was asked
 	less     int64             // how many devices fewer than asked it gives
 	cut      int64             // and how much less of what a machine has, in thousandths
+	halves   bool              // it is to do with less than half of the memory or disk that it asks
 	beside   bool              // offered whatever is done on the nodes
 	removes  diagnosis.CauseID // the cause its most disruptive change removes
 	failures int               // in how many percent of past uses such a fix did not help
@@ -112,6 +113,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 		f.fix.Cost.Minutes += ch.Minutes
 		f.less += ch.Less
 		f.cut += ch.Cut
+		f.halves = f.halves || ch.Halves
 		if ch.Rolling != nil {
 			f.rolling = ch.Rolling
 		}

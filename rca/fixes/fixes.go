@@ -38,14 +38,16 @@ func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, cause
 	if err != nil {
 		return nil, err
 	}
-	out := append(best, slices.DeleteFunc(c.besides(), func(f *candidate) bool { // what a node calls for as well is said once
-		return slices.ContainsFunc(best, func(b *candidate) bool { return b.fix.Title == f.fix.Title })
-	})...)
+	besides := c.besides()
 	if c.placed(nodes) {
-		for _, f := range out {
+		for _, f := range slices.Concat(best, besides) {
 			f.astray = slices.Contains(f.fix.Kinds, diagnosis.FixSelector)
 		}
 	}
+	best = besideGrowth(best, besides)
+	out := append(best, slices.DeleteFunc(besides, func(f *candidate) bool { // what a node calls for as well is said once
+		return slices.ContainsFunc(best, func(b *candidate) bool { return b.fix.Title == f.fix.Title })
+	})...)
 	return c.ranked(out, causes), nil
 }
 

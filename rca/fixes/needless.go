@@ -38,6 +38,22 @@ func (f *candidate) dear(all []*candidate) bool {
 	})
 }
 
+// besideGrowth leaves out of what was proved what nobody would do where an autoscaler has said why it makes no room, and what
+// would let it: to ask less for all pods of a workload as long as as many wait in the end, or less and elsewhere, too. That a pod is placed that asks
+// less than half of its memory is no proof that it can do with it, either.
+func besideGrowth(proved, besides []*candidate) []*candidate {
+	if len(besides) == 0 {
+		return proved
+	}
+	proved = slices.DeleteFunc(proved, func(f *candidate) bool { return f.cut > 0 && (f.stays() || f.astray) })
+	for _, f := range proved {
+		if f.halves && f.fix.Proof.Verdict == diagnosis.Schedules {
+			f.fix.Proof, f.fix.Effect = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "that is less than half of the memory or disk that it asked: whether it can do with it only its owner knows"}, nil
+		}
+	}
+	return proved
+}
+
 // partOf says that the other fix does all that this one does, and more.
 func (f *candidate) partOf(o *candidate) bool {
 	mine, theirs := f.does(), o.does()

@@ -242,6 +242,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	lacks = ofBar(left, scaling.Lacks)
 	remembered := slices.IndexFunc(said, func(r scaling.Reason) bool { return r.Remembered() != "" })
 	switch {
+	case whose{c}.byOldWords(g, o, e.Message, evidence):
 	case remembered >= 0:
 		g.Bar = scaling.Taint
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler takes the machines of a node group for tainted "+said[remembered].Remembered()+", which a node is given in its life and no fresh one has: of a group at zero it knows its last node alone", evidence...)
@@ -303,21 +304,27 @@ func (c *Case) tellMax(g *Growth, o *scaling.Outlook, limit []scaling.Reason, ev
 	if own := slices.IndexFunc(limit, func(r scaling.Reason) bool { return strings.Contains(r.Text, "exceeded quota:") }); own >= 0 {
 		says = "the cluster autoscaler's own limits are reached (no ResourceQuota, and not the cloud's): " + view.Quotable(limit[own].Text, 160)
 	}
-	var full []string
 	groups, sure, _ := c.couldHold(o, (*scaling.Group).AtMax)
 	g.Groups = groups
 	for i := range groups {
-		group := &groups[i]
-		evidence = append(evidence, statusOf(o, group))
-		full = append(full, fmt.Sprintf("%s (%d of %d)", group.Short(), group.Health.Target, group.Health.MaxSize))
+		evidence = append(evidence, statusOf(o, &groups[i]))
 	}
-	if len(full) > 0 && slices.ContainsFunc(limit, ofSize) {
-		says = "at their largest size: node group " + strings.Join(full, ", ")
-		if len(full) > 1 && !sure {
+	if len(groups) > 0 && slices.ContainsFunc(limit, ofSize) {
+		says = "at their largest size: node group " + sizes(groups)
+		if len(groups) > 1 && !sure {
 			says += whichIsUnknown
 		}
 	}
 	g.tell(diagnosis.AutoscalerLimit, diagnosis.Likely, says, evidence...)
+}
+
+// sizes are groups with the size that each has, of the largest that it may have.
+func sizes(groups []scaling.Group) string {
+	out := make([]string, len(groups))
+	for i := range groups {
+		out[i] = fmt.Sprintf("%s (%d of %d)", groups[i].Short(), groups[i].Health.Target, groups[i].Health.MaxSize)
+	}
+	return strings.Join(out, ", ")
 }
 
 // ofSize says whether a limit is that of a group's own size.

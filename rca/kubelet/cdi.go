@@ -64,13 +64,15 @@ func (s stopped) cdi(device string) *Stop {
 	return stop
 }
 
-// describeGPUs has NVIDIA's tool describe the machine's GPUs under the vendor and class of a device.
+// describeGPUs has NVIDIA's tool describe the machine's GPUs under the vendor and class of a device. What the operator's toolkit
+// describes it writes to /var/run/cdi/VENDOR-CLASS.yaml at each start, and a description there goes before one in /etc/cdi
+// (cncf-tags/container-device-interface, pkg/cdi/doc.go): one for each GPU lasts beside it in /etc/cdi.
 func describeGPUs(device string) []string {
 	kind, _, _ := strings.Cut(device, "=")
 	vendor, class, _ := strings.Cut(kind, "/")
 	generate := "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml"
 	if kind != "nvidia.com/gpu" {
-		generate = fmt.Sprintf("nvidia-ctk cdi generate --vendor=%s --class=%s --output=/var/run/cdi/%s-%s.yaml", vendor, class, vendor, class)
+		generate = fmt.Sprintf("nvidia-ctk cdi generate --vendor=%s --class=%s --device-name-strategy=uuid --output=/etc/cdi/%[1]s-%[2]s-each.yaml", vendor, class)
 	}
 	return []string{"# on the machine:", "nvidia-ctk cdi list  # what is described", generate + "  # of MIG devices again after each change of the layout"}
 }

@@ -194,6 +194,9 @@ func RaiseLimit(c *edit.Workload) []edit.Change {
 	case strings.Contains(g.Said, "exceeded quota:") || strings.Contains(g.Said, "max cluster"):
 		ch.Title = "raise the cluster autoscaler's own limits (--gpu-total, --cores-total, --memory-total, or its CapacityQuota)"
 		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -total", "kubectl get capacityquotas.autoscaling.x-k8s.io"}
+		if provider(c) == "gce" {
+			ch.Commands = append(ch.Commands, "# of node auto-provisioning on GKE, GiB of memory: gcloud container clusters update CLUSTER --enable-autoprovisioning --max-cpu MORE --max-memory MORE")
+		}
 	case strings.Contains(g.Said, "max total nodes"):
 		ch.Title = "raise the cluster autoscaler's --max-nodes-total"
 		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep max-nodes-total"}

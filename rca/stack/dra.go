@@ -18,6 +18,7 @@ type DRA struct {
 	Evidence diagnosis.Evidence // without a reference where it is about the whole cluster
 	Title    string
 	Commands []string
+	Stops    []*corev1.Pod // who is made again for it
 }
 
 // gpusContainer is the half of the driver's kubelet plugin that offers GPUs; the other offers
@@ -29,11 +30,14 @@ const gpusContainer = "gpus"
 const draInit = "init-container"
 
 // driverRoot is where a node has its driver, with what that goes by.
-func driverRoot(n *view.Node) string {
-	if n.Labels[view.LabelGKE] != "" {
+func (s *Stack) driverRoot(n *view.Node) string {
+	switch {
+	case n.Labels[view.LabelGKE] != "":
 		return "/home/kubernetes/bin/nvidia  # where GKE installs the driver; /run/nvidia/driver where the GPU Operator does"
+	case s.kit.Pod(n, parts.Driver) != nil:
+		return "/run/nvidia/driver  # where a container installs the driver; / where the machine has it"
 	}
-	return "/run/nvidia/driver  # where a container installs the driver; / where the machine has it"
+	return "/  # where the machine has the driver, by the lines of its log; /run/nvidia/driver where a container installs it"
 }
 
 // chartDRA is its chart, which is named as the release and its namespace are by default.
@@ -48,12 +52,12 @@ func (s *Stack) DRADriver(asked string) *DRA {
 	sets := s.kit.Sets(parts.DRADriver)
 	if len(sets) == 0 {
 		return &DRA{"NVIDIA's DRA driver is not installed", diagnosis.Evidence{Fact: "no DaemonSet of the cluster is NVIDIA's DRA driver", Claims: []diagnosis.Claim{diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, "compute-domains").Of("DaemonSet/*")}}, "install NVIDIA's DRA driver",
-			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", (*parts.Set)(nil).Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}}
+			[]string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", (*parts.Set)(nil).Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"}, nil}
 	}
 	d := sets[0]
 	if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == gpusContainer }) {
 		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Fact(d.Ref(), "has no container "+gpusContainer, diagnosis.That("spec.template.spec.containers[name="+gpusContainer+"]", "", diagnosis.Absent, "")), "switch the GPUs of NVIDIA's DRA driver on",
-			[]string{d.Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}}
+			[]string{d.Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}, d.Rolled(s.w)}
 	}
 	for _, n := range s.w.SortedNodes() {
 		if len(n.Hardware()) == 0 {
@@ -62,7 +66,7 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		if pod := s.kit.Pod(n, parts.DRADriver); pod != nil {
 			if l := s.kit.Look(pod); l.State != "" {
 				dra := &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, l.Text()), diagnosis.Fact(podRef(pod), l.Text(), l.Claims...), "mend NVIDIA's DRA driver on " + n.Name,
-					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), d.Upgrade(chartDRA) + "--set nvidiaDriverRoot=" + driverRoot(n)}}
+					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), d.Upgrade(chartDRA) + "--set nvidiaDriverRoot=" + s.driverRoot(n)}, d.Rolled(s.w)}
 				if l.Where == draInit && l.State == parts.Waiting {
 					dra.Says += ": it waits until it finds nvidia-smi and libnvidia-ml below its nvidiaDriverRoot"
 					dra.Title = "point NVIDIA's DRA driver at where the driver of " + n.Name + " is (nvidiaDriverRoot)"
@@ -73,11 +77,11 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		}
 		if m := d.Misses(n); !m.None() {
 			mend := s.letOn(n, d, m, "")
-			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.Text(n, m)), diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...), mend.Title, mend.Commands}
+			return &DRA{fmt.Sprintf("its DaemonSet does not run on %s: %s", n.Name, d.Text(n, m)), diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...), mend.Title, mend.Commands, mend.Stops}
 		}
 		if e := s.kit.Refused(d); e != nil {
 			mend := admit(n, d, e.Message, "")
-			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Fact(d.Ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message)), mend.Title, mend.Commands}
+			return &DRA{"the API server refuses its pods: " + view.Quotable(afterColon(e.Message), maxWords), diagnosis.Fact(d.Ref(), "FailedCreate: "+view.Quotable(e.Message, 240), diagnosis.Says(e.Message)), mend.Title, mend.Commands, mend.Stops}
 		}
 	}
 	return nil

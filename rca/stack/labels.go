@@ -74,29 +74,12 @@ func (s *Stack) unlabelled(n *view.Node) *Finding {
 	f := s.finding(Labels, Missing, diagnosis.GPUStackNotOnNode, "is known to have a GPU, and the GPU Operator has not labelled it for its device plugin", n.Ref(), fact, n.Labelled(deployPlugin)...)
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why the GPU Operator does not label " + n.Name, Until: "the GPU Operator has labelled " + n.Name + ", and its device plugin runs", Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{"kubectl get pods -A -l app=gpu-operator", "kubectl describe clusterpolicy " + s.policyName(), fmt.Sprintf("kubectl -n %s logs deploy/gpu-operator --tail=50", s.operatorNamespace())}}
-	if labels := s.operandLabels(n); len(labels) > 0 {
+	if labels := s.kit.OperandLabels(n); len(labels) > 0 {
 		m.Title = "give " + n.Name + " the labels of the GPU Operator's parts, or see why it does not"
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+strings.Join(labels, " ")+" --overwrite  # it keeps what a person has written")
 	}
 	f.Mends = []Mend{m}
 	return f
-}
-
-// operandLabels are those by which the GPU Operator's parts for containers would come to the node,
-// as far as it lacks them or has them empty.
-func (s *Stack) operandLabels(n *view.Node) []string {
-	var out []string
-	for _, r := range []parts.Role{parts.Driver, parts.Toolkit, parts.Plugin, parts.Validator, parts.Features} {
-		for _, d := range s.kit.Sets(r) {
-			for key, value := range d.Spec.Template.Spec.NodeSelector {
-				if label := key + "=" + value; strings.HasPrefix(key, parts.Deploys) && n.Labels[key] == "" && !slices.Contains(out, label) {
-					out = append(out, label)
-				}
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // undiscovered: nothing tells the GPU Operator that the node has a GPU.

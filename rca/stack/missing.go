@@ -128,7 +128,7 @@ func (s *Stack) install(n *view.Node) Mend {
 		m.Title = "install NVIDIA's device plugin, which announces the GPUs of " + n.Name
 		m.Steps = []string{"install the device plugin alone: AKS' images for GPUs have driver and container toolkit, unless the node pool was made without (--gpu-driver none)"}
 		m.Commands = []string{"kubectl apply -f https://raw.githubusercontent.com/NVIDIA/k8s-device-plugin/v0.18.0/deployments/static/nvidia-device-plugin.yml"}
-		if taints := foreignTaints(n); len(taints) > 0 {
+		if taints := parts.ForeignTaints(n); len(taints) > 0 {
 			m.Commands = append(m.Commands, parts.Tolerate("kube-system", view.PluginName+"-daemonset", []corev1.Toleration{ofGPUs}, taints))
 		}
 	default:
@@ -138,31 +138,12 @@ func (s *Stack) install(n *view.Node) Mend {
 			m.Steps = []string{"install the GPU Operator without driver and container toolkit: the images of EKS for GPUs have them (with another image leave the two --set out)"}
 			m.Commands[len(m.Commands)-1] += " --set driver.enabled=false --set toolkit.enabled=false"
 		}
-		if taints := foreign(n); len(taints) > 0 {
+		if taints := parts.Foreign(n); len(taints) > 0 {
 			m.Steps = append(m.Steps, "tolerate its taints in daemonsets.tolerations: "+strings.Join(taints, ", "))
 		}
 	}
 	m.Commands = append(m.Commands, "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")
 	return m
-}
-
-// foreign are the taints that the GPU Operator's operands do not tolerate by default.
-func foreign(n *view.Node) []string {
-	var out []string
-	for _, t := range foreignTaints(n) {
-		out = append(out, t.ToString())
-	}
-	return out
-}
-
-func foreignTaints(n *view.Node) []corev1.Taint {
-	var out []corev1.Taint
-	for _, t := range n.Spec.Taints {
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && (t.Key != string(view.WholeGPU) || t.Effect == corev1.TaintEffectNoExecute) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // reconcileFailed is the GPU Operator's reason where it could not write one of its objects.

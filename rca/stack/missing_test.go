@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -105,7 +106,7 @@ func TestForeignTaints(t *testing.T) {
 		{corev1.Taint{Key: "nvidia.com/gpu", Effect: corev1.TaintEffectNoExecute}, "nvidia.com/gpu:NoExecute"},
 	} {
 		n := &view.Node{Node: &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{k.taint}}}}
-		if got := strings.Join(foreign(n), ", "); got != k.want {
+		if got := strings.Join(parts.Foreign(n), ", "); got != k.want {
 			t.Errorf("%+v: %q", k.taint, got)
 		}
 	}

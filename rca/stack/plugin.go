@@ -44,8 +44,10 @@ func (l *pluginLink) unready() *Finding {
 		return l.handler()
 	case l.absentRuntime() != nil:
 		return l.absentRuntime()
-	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // it finds them, and cannot give them
+	case strings.Contains(l.Words, containerCLI) && !runtimeItself.MatchString(l.Words):
 		return l.driverless()
+	case strings.Contains(l.Words, "ldcache error") || strings.Contains(l.Words, "container error"):
+		return l.hookFails()
 	case strings.Contains(l.Where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
 		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
 	case l.Where == "driver-validation":
@@ -109,7 +111,12 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.Claims...))
 		m.Unproven = "what else keeps it from announcing anything is to be looked for where a new pod does not either"
 		f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the device plugin sees that the " + what + " is Ready nobody can try on a copy"}, m}
-		if l.Loops && r == parts.Toolkit { // it has looked again and again by itself
+		if v := l.s.part(l.n, parts.Validator); v.pod != nil && v.State == parts.Failed { // another of the plugin's would wait as well
+			f.Says += "; its validator fails at " + v.Text()
+			f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(v.pod), v.Text(), v.Claims...))
+			m.Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", v.pod.Namespace, v.pod.Name)}, m.Commands...)
+			f.Mends = []Mend{m}
+		} else if l.Loops && r == parts.Toolkit { // it has looked again and again by itself
 			m.Steps, m.Commands = homes.TakeIn(l.n, of.pod)
 			m.Unproven = "what the container runtime has taken in is in no object"
 			f.Mends = []Mend{m}

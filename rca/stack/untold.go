@@ -54,15 +54,18 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	return f
 }
 
-// meant: the device plugin selects the node by labels that a person has given it, which says what it is
-// for, and the API server refuses its pods, so it has told of nothing. nil where it selects all nodes,
-// or is not refused.
+// meant: the API server refuses the device plugin's pods, so it has told of nothing. Where it selects the node by labels
+// that a person has given it, that says what it is for. nil where it is not refused.
 func (s *Stack) meant(n *view.Node, d *parts.Set) *Finding {
-	if len(d.Spec.Template.Spec.NodeSelector) == 0 || s.kit.Refused(d) == nil {
+	if s.kit.Refused(d) == nil {
 		return nil
 	}
 	f := s.refusedPod(n, d, PluginOnNode)
-	f.State, f.Certainty, f.Says = Unseen, diagnosis.Likely, "is to have GPUs, for the device plugin selects it by label, and "+f.Says
+	if f.State = Unseen; len(d.Spec.Template.Spec.NodeSelector) > 0 {
+		f.Certainty, f.Says = diagnosis.Likely, "is to have GPUs, for the device plugin selects it by label, and "+f.Says
+	} else {
+		f.Certainty, f.Says = diagnosis.Possible, "may have GPUs that nobody has looked for: "+f.Says
+	}
 	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, notLooked()))
 	for i := range f.Mends {
 		f.Mends[i].Until, f.Mends[i].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
@@ -136,8 +139,8 @@ func (l *pluginLink) blind() *Finding {
 		f.Mends[0].Until, f.Mends[0].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
 		return f
 	}
-	if !l.alone() || !l.bare() && len(homes.Notes(n)) == 0 && len(pod.Spec.NodeSelector) == 0 {
-		return nil // one that is put on every node says nothing of any
+	if !l.alone() {
+		return nil
 	}
 	does := "runs there and announces none"
 	switch {
@@ -154,7 +157,10 @@ func (l *pluginLink) blind() *Finding {
 	if l.bare() {
 		fact, l.Claims = fact+"; no runtimeClassName", append(l.Claims, diagnosis.That("spec.runtimeClassName", "", diagnosis.Absent, ""))
 	} else { // it runs by NVIDIA's
-		m.Title, m.Steps, m.Commands = "see whether "+n.Name+" has a GPU, and a driver that works", nil, nil
+		m.Title, m.Steps, m.Commands = "see whether "+n.Name+" has a GPU, and a driver that works", nil, homes.Driver(n)
+		if len(homes.Notes(n)) == 0 {
+			f.Link, f.Cause = Plugin, diagnosis.DevicePluginDown
+		}
 	}
 	m.Steps = append(m.Steps, homes.Notes(n)...)
 	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), fact, l.Claims...))

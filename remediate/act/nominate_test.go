@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -56,5 +57,36 @@ func TestNominationsOfPodsMadeAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The scheduler tries the waiting pod when the holder ends, and takes a nomination back where it tries in vain: behind an
+// eviction the room is kept again, and not only at the next look.
+func TestTheRoomIsKeptBehindAnEviction(t *testing.T) {
+	victim := diagnosis.Action{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}, Relies: map[string]string{"node": "gpu-1"}}
+	d := memory(podOf("other", "web", "gpu-1"), podOf("training", "old", ""))
+	pods, tracked, before := corev1.SchemeGroupVersion.WithResource("pods"), d.Client.(*fake.Clientset).Tracker(), ""
+	once(d, "create", "pods", nil, func() {
+		o, err := tracked.Get(pods, "ml", "old")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		p := o.(*corev1.Pod).DeepCopy()
+		before, p.Status.NominatedNodeName = p.Status.NominatedNodeName, ""
+		if err := tracked.Update(pods, p, "ml"); err != nil {
+			t.Error(err)
+		}
+		removed(t, d)
+	})
+	rem := this(victim)
+	rem.Spec.Workload, rem.Spec.Node, rem.Spec.Waiting = incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, "gpu-1", []v1alpha1.Pod{{Name: "old", UID: "old"}}
+	rem.Status.Proved = []v1alpha1.Proved{{UID: "web", Node: "gpu-1"}}
+	if missing, err := New(d, rem).Steps()[0].Try(t.Context(), line()); missing != "" || err != nil {
+		t.Fatalf("missing %q, %v", missing, err)
+	}
+	p, err := d.Client.CoreV1().Pods("ml").Get(t.Context(), "old", metav1.GetOptions{})
+	if err != nil || before != "gpu-1" || p.Status.NominatedNodeName != "gpu-1" {
+		t.Errorf("nominated for %q before the eviction and %q behind it, want gpu-1 twice (%v)", before, p.Status.NominatedNodeName, err)
 	}
 }

@@ -15,3 +15,11 @@ func Talos(osImage string) bool { return strings.HasPrefix(osImage, "Talos") }
 func Extensions(n *view.Node) []string {
 	return []string{"talosctl -n " + n.Name + " get extensions", "talosctl -n " + n.Name + " read /proc/driver/nvidia/version"}
 }
+
+// Driver are the commands that show what the driver on a node's machine says, and the kernel of it.
+func Driver(n *view.Node) []string {
+	if Talos(n.Status.NodeInfo.OSImage) {
+		return append(Extensions(n), "talosctl -n "+n.Name+" dmesg | grep -i -e nvrm -e nvidia")
+	}
+	return []string{"kubectl debug node/" + n.Name + " -it --image=busybox --profile=sysadmin -- chroot /host sh -c 'nvidia-smi -L; cat /proc/driver/nvidia/version; dmesg | grep -i nvrm | tail'"}
+}

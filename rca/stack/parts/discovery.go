@@ -117,14 +117,15 @@ func DiscoveredBut(n *view.Node, but []string) []string {
 }
 
 // MachineTold says whether a cloud names the machine's type: of those with GPUs it is known.
-// Distributions that write their own name there tell nothing. Or somebody has said how it is
-// with GPUs there.
+// What distributions, Talos's cloud controller manager (metal), vSphere's and OpenStack's write there tells nothing: a
+// virtual machine of any kind or flavour may be handed a card. Or somebody has said how it is with GPUs there.
 func MachineTold(n *view.Node) bool {
 	if n.Labels[gpuPresent] != "" || n.Labels[view.LabelGPUCount] != "" {
 		return true
 	}
 	kind := n.Labels[corev1.LabelInstanceTypeStable]
-	return kind != "" && kind != "k3s" && kind != "rke2"
+	handed := strings.HasPrefix(n.Spec.ProviderID, "vsphere://") || strings.HasPrefix(n.Spec.ProviderID, "openstack://")
+	return kind != "" && !handed && !slices.Contains([]string{"k3s", "rke2", "metal"}, kind)
 }
 
 // Discovered says whether all that keeps a DaemonSet from the node are labels that node

@@ -1,0 +1,47 @@
+package parts
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/unpend/unpend/rca/view"
+)
+
+// OperandLabels are those by which the GPU Operator's parts for containers would come to the node,
+// as far as it lacks them or has them empty.
+func (k *Kit) OperandLabels(n *view.Node) []string {
+	var out []string
+	for _, r := range []Role{Driver, Toolkit, Plugin, Validator, Features} {
+		for _, d := range k.Sets(r) {
+			for key, value := range d.Spec.Template.Spec.NodeSelector {
+				if label := key + "=" + value; strings.HasPrefix(key, Deploys) && n.Labels[key] == "" && !slices.Contains(out, label) {
+					out = append(out, label)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Foreign are the taints that the GPU Operator's operands do not tolerate by default.
+func Foreign(n *view.Node) []string {
+	var out []string
+	for _, t := range ForeignTaints(n) {
+		out = append(out, t.ToString())
+	}
+	return out
+}
+
+// ForeignTaints are the same as they stand on the node.
+func ForeignTaints(n *view.Node) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range n.Spec.Taints {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && (t.Key != string(view.WholeGPU) || t.Effect == corev1.TaintEffectNoExecute) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
