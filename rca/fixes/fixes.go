@@ -44,7 +44,7 @@ func (c *Finder) Find(ctx context.Context, nodes []diagnosis.NodeBlockers, cause
 			f.astray = slices.Contains(f.fix.Kinds, diagnosis.FixSelector)
 		}
 	}
-	best = besideGrowth(best, besides)
+	best = outdone(best, besides)
 	out := append(best, slices.DeleteFunc(besides, func(f *candidate) bool { // what a node calls for as well is said once
 		return slices.ContainsFunc(best, func(b *candidate) bool { return b.fix.Title == f.fix.Title })
 	})...)

@@ -38,14 +38,18 @@ func (f *candidate) dear(all []*candidate) bool {
 	})
 }
 
-// besideGrowth leaves out of what was proved what nobody would do where an autoscaler has said why it makes no room, and what
-// would let it: to ask less for all pods of a workload as long as as many wait in the end, or less and elsewhere, too. That a pod is placed that asks
-// less than half of its memory is no proof that it can do with it, either.
-func besideGrowth(proved, besides []*candidate) []*candidate {
+// outdone leaves out of what was proved what nobody would do who is offered something beside the nodes, as what an autoscaler
+// says that it lacks, or another way to roll: to ask less for all pods of a workload as long as as many wait in the end; to have them elsewhere than they
+// ask, where they ask for nodes that are there, if that takes less, too, or serves only some of them. That a pod is placed
+// that asks less than half of its memory is no proof that it can do with it, either.
+func outdone(proved, besides []*candidate) []*candidate {
 	if len(besides) == 0 {
 		return proved
 	}
-	proved = slices.DeleteFunc(proved, func(f *candidate) bool { return f.cut > 0 && (f.stays() || f.astray) })
+	proved = slices.DeleteFunc(proved, func(f *candidate) bool {
+		some := f.fix.Effect != nil && f.fix.Effect.Runs < f.fix.Effect.Of
+		return f.cut > 0 && f.stays() || f.astray && (f.cut > 0 || some)
+	})
 	for _, f := range proved {
 		if f.halves && f.fix.Proof.Verdict == diagnosis.Schedules {
 			f.fix.Proof, f.fix.Effect = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "that is less than half of the memory or disk that it asked: whether it can do with it only its owner knows"}, nil

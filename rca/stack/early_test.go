@@ -49,7 +49,8 @@ func TestAPluginThatLookedTooEarly(t *testing.T) {
 
 // A runtime that is NVIDIA's, and finds no device, has no driver that serves the machine's GPU: it is not to be configured.
 func TestARuntimeThatFindsNoDevice(t *testing.T) {
-	for words, want := range map[string]diagnosis.CauseID{"nvidia-container-cli: initialization error: no device": diagnosis.DriverNotReady, "no luck": diagnosis.RuntimeNotConfigured} {
+	for words, want := range map[string]diagnosis.CauseID{"nvidia-container-cli: initialization error: no device": diagnosis.DriverNotReady, "no luck": diagnosis.RuntimeNotConfigured,
+		"nvidia-container-cli: ldcache error: process /sbin/ldconfig terminated with signal 9": diagnosis.RuntimeNotConfigured, "nvidia-container-cli: container error: cgroup subsystem devices not found": diagnosis.RuntimeNotConfigured} {
 		l := newLab()
 		l.chartNode(map[string]string{"k8s.amazonaws.com/accelerator": "nvidia-tesla-k80"})
 		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = nil
@@ -58,7 +59,10 @@ func TestARuntimeThatFindsNoDevice(t *testing.T) {
 		w := view.New(l.State)
 		f := Of(w).On(w.Nodes["n"])
 		if f == nil || f.Cause != want || f.Certainty != diagnosis.Likely {
-			t.Errorf("%s: %+v", words, f)
+			t.Fatalf("%s: %+v", words, f)
+		}
+		if byCDI := strings.Contains(strings.Join(f.Mends[0].Commands, "\n"), "nvidia-container-runtime.mode=cdi"); byCDI != runtimeItself.MatchString(words) {
+			t.Errorf("%s: %q", words, f.Mends[0].Commands)
 		}
 	}
 }

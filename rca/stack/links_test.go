@@ -303,12 +303,20 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 		}
 	}
 	linkRows{
-		"it is starting":                      {of(age(4 * time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod began 4 min ago | Wait wait until the device plugin of n is ready, normally within 1 min"},
-		"it has been starting for long":       {of(age(5 * time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
-		"it crashes":                          {of(crashes("no card")), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: no card) | RepairDeviceStack mend the device plugin of n"},
-		"its image is not there":              {of(imageMissing), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin ErrImagePull: not found | RepairDeviceStack let n pull the image of its device plugin, or name one that is published"},
-		"it waits for the driver":             {of(waitsFor("driver-validation", 4*time.Minute)), "4 starting DriverNotReady proven: is starting: its device plugin waits for the driver | Wait wait until the device plugin of n is ready, normally within 1 min"},
-		"it waits for the driver for long":    {of(waitsFor("driver-validation", 5*time.Minute)), "4 waiting DriverNotReady likely: has its device plugin waiting for the driver: init container driver-validation running | RestartDevicePlugin? | RepairDeviceStack see why the driver of n is not validated?"},
+		"it is starting":                   {of(age(4 * time.Minute)), "7 starting DevicePluginDown proven: is starting: its device plugin's pod began 4 min ago | Wait wait until the device plugin of n is ready, normally within 1 min"},
+		"it has been starting for long":    {of(age(5 * time.Minute)), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin's pod is not ready: nvidia-device-plugin running and not ready | RepairDeviceStack mend the device plugin of n"},
+		"it crashes":                       {of(crashes("no card")), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin CrashLoopBackOff (9 restarts; last exit 1: no card) | RepairDeviceStack mend the device plugin of n"},
+		"its image is not there":           {of(imageMissing), "7 failed DevicePluginDown proven: has GPUs and offers none: its device plugin fails at nvidia-device-plugin ErrImagePull: not found | RepairDeviceStack let n pull the image of its device plugin, or name one that is published"},
+		"it waits for the driver":          {of(waitsFor("driver-validation", 4*time.Minute)), "4 starting DriverNotReady proven: is starting: its device plugin waits for the driver | Wait wait until the device plugin of n is ready, normally within 1 min"},
+		"it waits for the driver for long": {of(waitsFor("driver-validation", 5*time.Minute)), "4 waiting DriverNotReady likely: has its device plugin waiting for the driver: init container driver-validation running | RestartDevicePlugin? | RepairDeviceStack see why the driver of n is not validated?"},
+		"its validator fails": {func(l *lab, n *corev1.Node) {
+			of(waitsFor("toolkit-validation", time.Hour))(l, n)
+			l.pod(parts.Toolkit, "n", nil)
+			v := l.sets[parts.Toolkit].DeepCopy()
+			v.Name, v.UID, v.Spec.Template.Spec.Containers = "v", "v", []corev1.Container{{Name: "nvidia-operator-validator"}}
+			l.DaemonSets, l.sets[parts.Validator] = append(l.DaemonSets, v), v
+			l.pod(parts.Validator, "n", crashes("error running hook: exit status 1"))
+		}, "5 waiting RuntimeNotConfigured likely: has its device plugin waiting for the container toolkit: init container toolkit-validation running; its validator fails at nvidia-operator-validator CrashLoopBackOff (9 restarts; last exit 1: error running hook: exit status 1) | RepairDeviceStack see why the container toolkit of n is not validated?"},
 		"it waits for GKE's driver":           {bare(waitsFor("nvidia-driver-installer", 5*time.Minute)), "4 waiting DriverNotReady likely: has its device plugin waiting for the driver: init container nvidia-driver-installer running | RepairDeviceStack see why the driver of n is not validated"},
 		"it waits for the toolkit, and loops": {of(all(waitsFor("toolkit-validation", time.Minute), func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].RestartCount = 3 })), "5 waiting RuntimeNotConfigured likely: has its device plugin waiting for the container toolkit: init container toolkit-validation running | RepairDeviceStack see why the container toolkit of n is not validated?"},
 		"the toolkit's validation is not started": {of(all(waitsFor("toolkit-validation", time.Hour), func(p *corev1.Pod) {

@@ -155,6 +155,12 @@ func (s *Stack) ofMaker(mk *maker, n *view.Node, resource corev1.ResourceName, h
 	sets := s.kit.Sets(mk.plugin)
 	switch {
 	case l.pod != nil:
+		if d := s.part(n, parts.Driver); mk.plugin == parts.MachinePlugin && d.pod != nil && (d.State == parts.Failed || d.Loops) {
+			f := d.finding(Driver, Failed, diagnosis.DriverNotReady, fmt.Sprintf("%s and offers no %s: its vGPU manager fails at %s", mk.has, resource, d.Text()))
+			f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why NVIDIA's vGPU manager fails on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15, Steps: []string{"see what it says; a driver that the machine has loaded by itself has to be taken off first"},
+				Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --previous --tail=50", d.pod.Namespace, d.pod.Name, d.Where), "kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host " + mk.shows}}}
+			return finishMaker(n, f)
+		}
 		if left := podTime - s.since(s.kit.Begun(l.pod)); left > 0 && l.State != parts.Failed && !l.Loops {
 			f := l.finding(Plugin, Starting, diagnosis.DevicePluginDown, "is starting: the pod of "+mk.plug+" began "+view.Age(podTime-left)+" ago")
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}

@@ -3,7 +3,6 @@ package stack
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,9 +19,6 @@ const (
 	rdmaAsked     = "GPU_DIRECT_RDMA_ENABLED"
 )
 
-// ofedLabel is on the pods by which the Network Operator loads that driver; older ones have a name alone.
-const ofedLabel = "nvidia.com/ofed-driver"
-
 // awaitsNetworkDriver says whether that is what the driver's pod waits for.
 func (l *driverLink) awaitsNetworkDriver() bool {
 	d := l.s.kit.SetOf(l.pod)
@@ -35,7 +31,7 @@ func (l *driverLink) awaitsNetworkDriver() bool {
 func (l *driverLink) behindNetworkDriver(f *Finding) {
 	n := l.n
 	says, title := "and the Network Operator has no pod there that loads it", fmt.Sprintf("have NVIDIA's network driver (MOFED) loaded on %s, or do without GPUDirect RDMA", n.Name)
-	if i := slices.IndexFunc(n.Pods, loadsMOFED); i >= 0 {
+	if i := slices.IndexFunc(n.Pods, parts.LoadsMOFED); i >= 0 {
 		p := n.Pods[i]
 		look := l.s.kit.Look(p)
 		says, title = fmt.Sprintf("which %s/%s loads", p.Namespace, p.Name), fmt.Sprintf("see why %s/%s has not loaded NVIDIA's network driver (MOFED) on %s", p.Namespace, p.Name, n.Name)
@@ -53,9 +49,4 @@ func (l *driverLink) behindNetworkDriver(f *Finding) {
 		l.set(`"rdma":{"enabled":true,"useHostMofed":true}`) + "  # where it is installed on the machine itself",
 		l.set(`"rdma":{"enabled":false}`) + "  # without GPUDirect RDMA by nvidia-peermem"}
 	f.Mends = []Mend{m}
-}
-
-func loadsMOFED(p *corev1.Pod) bool {
-	_, labelled := p.Labels[ofedLabel]
-	return labelled || strings.HasPrefix(p.Name, "mofed-")
 }

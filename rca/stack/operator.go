@@ -2,17 +2,10 @@ package stack
 
 import (
 	"fmt"
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
-
-// operatorName is the container, and the label app of the pods, of the GPU Operator itself, by its
-// chart and on OpenShift alike (gpu-operator deployments, bundle).
-const operatorName = "gpu-operator"
 
 // operatorDown: the GPU Operator is installed, makes none of its DaemonSets, and is not there to make
 // them: its own pod does not run, or it has no ClusterPolicy to go by. Nil where it runs, where it
@@ -44,9 +37,4 @@ func (s *Stack) operatorDown(n *view.Node) *Finding {
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make a ClusterPolicy, by which the GPU Operator installs what announces the GPUs of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{"kubectl -n " + pod.Namespace + " get csv -o jsonpath='{.items[0].metadata.annotations.alm-examples}' | jq '.[0]' > clusterpolicy.json  # on OpenShift; elsewhere its chart makes one", "kubectl apply -f clusterpolicy.json", "kubectl get clusterpolicy -w"}}}
 	return f
-}
-
-// isOperator says whether a pod is the GPU Operator.
-func isOperator(p *corev1.Pod) bool {
-	return p.Labels["app"] == operatorName && slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == operatorName })
 }

@@ -161,6 +161,16 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		"it crashes":        {func(_ *lab, p *corev1.Pod) { crashes("")(p) }, "crashes there"},
 		"it has just begun": {func(_ *lab, p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, ""},
 		"it names NVIDIA's": {func(_ *lab, p *corev1.Pod) { p.Spec.RuntimeClassName = new("nvidia") }, ""},
+		"it names NVIDIA's, and crashes": {func(_ *lab, p *corev1.Pod) {
+			p.Spec.RuntimeClassName = new("nvidia")
+			crashes("")(p)
+		}, "crashes there"},
+		"Talos' cloud controller names none": {func(l *lab, _ *corev1.Pod) {
+			l.Nodes[0].Labels = map[string]string{"node.kubernetes.io/instance-type": "metal"}
+		}, "runs there and announces none"},
+		"vSphere's names a virtual machine": {func(l *lab, _ *corev1.Pod) {
+			l.Nodes[0].Labels, l.Nodes[0].Spec.ProviderID = map[string]string{"node.kubernetes.io/instance-type": "vsphere-vm.cpu-8.mem-32gb.os-ubuntu"}, "vsphere://4211"
+		}, "runs there and announces none"},
 		"it names NVIDIA's in WSL2": {func(l *lab, p *corev1.Pod) {
 			p.Spec.RuntimeClassName = new("nvidia")
 			l.Nodes[0].Status.NodeInfo.KernelVersion = "5.15.146.1-microsoft-standard-WSL2"
@@ -184,7 +194,7 @@ func TestAPluginThatSeesNothing(t *testing.T) {
 		w := view.New(l.State)
 		s := Of(w)
 		f := s.Untold(w.Nodes["n"])
-		if f == nil != (k.want == "") || f != nil && (!strings.Contains(f.Says, k.want) || f.Cause != diagnosis.RuntimeNotConfigured || f.Certainty != diagnosis.Possible || f.Mends[0].Unproven == "") {
+		if f == nil != (k.want == "") || f != nil && (!strings.Contains(f.Says, k.want) || f.Cause != map[bool]diagnosis.CauseID{true: diagnosis.DevicePluginDown, false: diagnosis.RuntimeNotConfigured}[name == "it names NVIDIA's, and crashes"] || f.Certainty != diagnosis.Possible || f.Mends[0].Unproven == "") {
 			t.Errorf("%s: %+v", name, f)
 		}
 		if s.Unlooked() != (k.want != "") {

@@ -34,7 +34,7 @@ func read(w *view.Cluster) *Stack {
 	st := w.State
 	s := &Stack{w: w, kit: parts.Of(w), upgrades: map[string]*corev1.Event{}, runtimes: map[string]bool{}, offered: map[string]string{}, found: map[*view.Node]*Finding{}}
 	for _, p := range st.Pods {
-		if isOperator(p) && !view.Ended(p) && (s.operator == nil || parts.Ready(p)) {
+		if parts.IsOperator(p) && !view.Ended(p) && (s.operator == nil || parts.Ready(p)) {
 			s.operator = p
 		}
 	}

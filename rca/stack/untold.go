@@ -139,8 +139,8 @@ func (l *pluginLink) blind() *Finding {
 		f.Mends[0].Until, f.Mends[0].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
 		return f
 	}
-	if !l.alone() {
-		return nil
+	if !l.alone() || !l.Loops && !l.bare() && len(homes.Notes(n)) == 0 && len(pod.Spec.NodeSelector) == 0 {
+		return nil // one that is put on every node says nothing of any as long as it runs
 	}
 	does := "runs there and announces none"
 	switch {

@@ -25,18 +25,25 @@ type Home struct {
 	// the distribution finds NVIDIA's runtime by itself, and writes over what is put there.
 	Socket, Config string
 	Machine        []string // what configures it by hand
+	// Show prints what containerd is configured with, Restart starts it again: each one command, for a shell that runs only that
+	// on the machine.
+	Show, Restart string
 }
 
 // homes are those that are known; of others NVIDIA's defaults hold.
 var homes = []Home{
 	{"k3s", kubelet("+k3s"), "-k3s", "/run/k3s/containerd/containerd.sock", "",
-		[]string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"}},
+		[]string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"},
+		"cat /var/lib/rancher/k3s/agent/etc/containerd/config.toml", "systemctl restart k3s k3s-agent"},
 	{"RKE2", kubelet("+rke2"), "-k3s", "/run/k3s/containerd/containerd.sock", "",
-		[]string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"}},
+		[]string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"},
+		"cat /var/lib/rancher/rke2/agent/etc/containerd/config.toml", "systemctl restart rke2-server rke2-agent"},
 	{"k0s", kubelet("+k0s"), "", "/run/k0s/containerd.sock", "/etc/k0s/containerd.d/nvidia.toml",
-		[]string{"# on the machine: k0s reads what is in that folder when it starts", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker"}},
+		[]string{"# on the machine: k0s reads what is in that folder when it starts", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker  # k0scontroller on a controller that works, too"},
+		"cat /etc/k0s/containerd.d/nvidia.toml", "systemctl restart k0sworker  # k0scontroller on a controller that works, too"},
 	{"MicroK8s", func(n *view.Node) bool { return n.Labels["microk8s.io/cluster"] == "true" }, "", "/var/snap/microk8s/common/run/containerd.sock", "/var/snap/microk8s/current/args/containerd-template.toml",
-		[]string{"# on the machine: MicroK8s makes containerd's configuration from a template when it starts; what is written beside it is lost", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"}},
+		[]string{"# on the machine: MicroK8s makes containerd's configuration from a template when it starts; what is written beside it is lost", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"},
+		"cat /var/snap/microk8s/current/args/containerd-template.toml", "snap restart microk8s.daemon-containerd"},
 }
 
 func kubelet(suffix string) func(*view.Node) bool {

@@ -34,7 +34,7 @@ func TakeIn(n *view.Node, toolkit *corev1.Pod) (steps, commands []string) {
 		show, restart = "crio config", "systemctl restart crio"
 	}
 	if h := Of(n); h != nil { // its runtime is started by the distribution
-		restart = h.Machine[len(h.Machine)-1]
+		show, restart = h.Show, h.Restart
 	}
 	return []string{"see which file and socket the toolkit wrote to, and whether the runtime's configuration takes that in, names a runtime nvidia, and the same cgroup driver as the kubelet", "start the runtime again; running containers keep running"},
 		[]string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", toolkit.Namespace, toolkit.Name), machine + show, machine + restart}

@@ -45,3 +45,18 @@ func ForeignTaints(n *view.Node) []corev1.Taint {
 	}
 	return out
 }
+
+// operatorName is the container, and the label app of the pods, of the GPU Operator itself, by its
+// chart and on OpenShift alike (gpu-operator deployments, bundle).
+const operatorName = "gpu-operator"
+
+// IsOperator says whether a pod is the GPU Operator.
+func IsOperator(p *corev1.Pod) bool {
+	return p.Labels["app"] == operatorName && slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == operatorName })
+}
+
+// LoadsMOFED says whether the Network Operator loads its driver by a pod; by older ones a name alone tells.
+func LoadsMOFED(p *corev1.Pod) bool {
+	_, labelled := p.Labels["nvidia.com/ofed-driver"]
+	return labelled || strings.HasPrefix(p.Name, "mofed-")
+}

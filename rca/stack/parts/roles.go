@@ -48,7 +48,7 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 		return func(c corev1.Container) bool { return slices.Contains(names, c.Name) }
 	}
 	switch app := labels["app"]; {
-	case labels["app.kubernetes.io/component"] == "nvidia-driver", has(named("nvidia-driver-ctr", "k8s-driver-manager")), labels["k8s-app"] == "nvidia-driver-installer", strings.HasPrefix(name, "nvidia-driver-installer"):
+	case labels["app.kubernetes.io/component"] == "nvidia-driver", has(named("nvidia-driver-ctr", "k8s-driver-manager", "nvidia-vgpu-manager-ctr")), labels["k8s-app"] == "nvidia-driver-installer", strings.HasPrefix(name, "nvidia-driver-installer"):
 		return Driver
 	case app == "nvidia-container-toolkit-daemonset", has(named("nvidia-container-toolkit-ctr")):
 		return Toolkit
