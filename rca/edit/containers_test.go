@@ -60,3 +60,24 @@ func asJSON(t *testing.T, v any) string {
 	}
 	return string(text)
 }
+
+// Of less CPU a pod is slower, of less than half of its memory or disk nobody knows whether it runs.
+func TestHowMuchLessIsAsked(t *testing.T) {
+	list := func(cpu, memory string) corev1.ResourceList { return rcatest.List("cpu", cpu, "memory", memory) }
+	for name, tc := range map[string]struct {
+		asks   corev1.ResourceList
+		cut    int64
+		halves bool
+	}{
+		"half of the memory":          {list("4", "8Gi"), 500, false},
+		"less than half of it":        {list("4", "8191Mi"), 501, true},
+		"a quarter of the CPU":        {list("1", "16Gi"), 750, false},
+		"what it does not ask at all": {rcatest.List("ephemeral-storage", "1Gi"), 0, false},
+		"nothing":                     {nil, 0, false},
+	} {
+		var ch Change
+		if ch.AsksLess(list("4", "16Gi"), tc.asks); ch.Cut != tc.cut || ch.Halves != tc.halves {
+			t.Errorf("%s: %d, %v", name, ch.Cut, ch.Halves)
+		}
+	}
+}

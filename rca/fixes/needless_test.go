@@ -73,3 +73,36 @@ func TestAJobIsNotBegunAnewForFewOfItsPods(t *testing.T) {
 		}
 	}
 }
+
+// Beside what an autoscaler says that it lacks nobody asks less for all pods of a workload where as many wait in the end, nor has
+// them elsewhere for some of them; and half of the memory is no proof.
+func TestWhatIsOutdone(t *testing.T) {
+	growth := []*candidate{{beside: true, fix: diagnosis.Fix{Kind: diagnosis.ScaleNodePool}}}
+	for name, tc := range map[string]struct {
+		f       candidate
+		effect  diagnosis.Effect
+		besides []*candidate
+		want    diagnosis.Verdict // empty: it is not offered
+	}{
+		"less, and all run":                 {candidate{cut: 400}, diagnosis.Effect{Of: 2, Runs: 2, WaitingBefore: 2}, growth, diagnosis.Schedules},
+		"less, and as many wait":            {candidate{cut: 100}, diagnosis.Effect{Of: 4, Runs: 1, WaitingBefore: 4, WaitingAfter: 4}, growth, ""},
+		"less, and fewer wait":              {candidate{cut: 100}, diagnosis.Effect{Of: 4, Runs: 1, WaitingBefore: 4, WaitingAfter: 3}, growth, diagnosis.Schedules},
+		"as many wait, and nothing is said": {candidate{cut: 100}, diagnosis.Effect{Of: 4, Runs: 1, WaitingBefore: 4, WaitingAfter: 4}, nil, diagnosis.Schedules},
+		"as many wait, and it asks as much": {candidate{}, diagnosis.Effect{Of: 4, Runs: 1, WaitingBefore: 4, WaitingAfter: 4}, growth, diagnosis.Schedules},
+		"elsewhere":                         {candidate{astray: true}, diagnosis.Effect{Of: 2, Runs: 2, WaitingBefore: 2}, growth, diagnosis.Schedules},
+		"elsewhere, and some":               {candidate{astray: true}, diagnosis.Effect{Of: 4, Runs: 2, WaitingBefore: 4, WaitingAfter: 2}, growth, ""},
+		"elsewhere, and less":               {candidate{astray: true, cut: 100}, diagnosis.Effect{Of: 1, Runs: 1, WaitingBefore: 1}, growth, ""},
+		"less than half of its memory":      {candidate{cut: 600, halves: true}, diagnosis.Effect{Of: 1, Runs: 1, WaitingBefore: 1}, growth, diagnosis.Unproven},
+		"half, and nothing is said":         {candidate{cut: 600, halves: true}, diagnosis.Effect{Of: 1, Runs: 1, WaitingBefore: 1}, nil, diagnosis.Schedules},
+	} {
+		f := tc.f
+		f.fix.Proof.Verdict, f.fix.Effect = diagnosis.Schedules, &tc.effect
+		got := diagnosis.Verdict("")
+		for _, left := range outdone([]*candidate{&f}, tc.besides) {
+			got = left.fix.Proof.Verdict
+		}
+		if got != tc.want || (f.fix.Effect == nil) != (tc.want == diagnosis.Unproven) || (f.fix.Proof.Why != "") != (tc.want == diagnosis.Unproven) {
+			t.Errorf("%s: %q, %+v", name, got, f.fix)
+		}
+	}
+}

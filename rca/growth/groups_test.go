@@ -237,6 +237,46 @@ func TestGroupsAtTheirLargestSize(t *testing.T) {
 	}
 }
 
+// A cluster autoscaler before 1.14 says only that the pod wouldn't fit: then the groups are named that have their largest size and
+// a machine that would hold the pod, were it fresh.
+func TestTheSizeInOldWords(t *testing.T) {
+	const cannot = "AutoscalerCannotHelp likely: the cluster autoscaler looked and cannot help"
+	for name, tc := range map[string]struct {
+		words string
+		size  int
+		gpu   bool
+		edit  func(*corev1.Node)
+		want  string
+	}{
+		"at its largest size":    {"it wouldn't fit if a new node is added", 3, true, nil, "AutoscalerLimit likely: at their largest size: node group g1 (3 of 3); g1"},
+		"it may grow":            {"it wouldn't fit if a new node is added", 2, true, nil, cannot},
+		"its machines have none": {"it wouldn't fit if a new node is added", 3, false, nil, cannot},
+		"they are not for it": {"it wouldn't fit if a new node is added", 3, true, func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
+		}, cannot},
+		"a newer one says a thing": {"1 something", 3, true, nil, cannot},
+	} {
+		g := of(t, func(w *rcatest.World) {
+			message := "pod didn't trigger scale-up (" + tc.words + ")"
+			if !strings.HasPrefix(tc.words, "it ") {
+				message = "pod didn't trigger scale-up: " + tc.words
+			}
+			says(w, "cluster-autoscaler", "NotTriggerScaleUp", message, 0)
+			n := member(w, "g1-a", "g1", tc.gpu)
+			if n.Status.Allocatable == nil {
+				n.Status.Allocatable = corev1.ResourceList{}
+			}
+			if tc.edit != nil {
+				tc.edit(n)
+			}
+			status(w, 0, grown("g1", tc.size, ""))
+		})
+		if got := about(g); got != tc.want {
+			t.Errorf("%s: %s\nwant\n%s", name, got, tc.want)
+		}
+	}
+}
+
 // What is told of a group comes with the status's own numbers, and no others.
 func TestTheStatusIsQuoted(t *testing.T) {
 	const numbers = "node group gpu-grp: 1 asked of the cloud, 1 registered, 1 ready, at most 3"

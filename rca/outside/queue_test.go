@@ -129,7 +129,8 @@ func TestKueueHasToTryAgain(t *testing.T) {
 		passes     bool
 		want       string
 	}{
-		"in its back-off":      {evicted, "Retry", false, "by hand, none risk: wait until admission check prov agrees"},
+		"in its back-off":      {append(slices.Clone(evicted), since("Requeued", "False", "AdmissionCheck", "", "2020-01-01T10:01:00Z")), "Retry", false, "by hand, none risk: wait until admission check prov agrees"},
+		"it was given none":    {evicted, "Retry", false, "by hand, low risk: have Kueue try its admission checks again"},
 		"the check refuses it": {evicted, "Rejected", false, "by hand, none risk: see why admission check prov has rejected it"},
 		"its back-off is over": {append(slices.Clone(evicted), since("Requeued", "True", "BackoffFinished", "", "2020-01-01T10:01:00Z")), "Retry", false, "by hand, low risk: have Kueue try its admission checks again"},
 		"no place by topology": {[]any{since("QuotaReserved", "True", "QuotaReserved", "", "2020-01-01T10:00:00Z")}, "Ready", true, "by hand, low risk: have Kueue place it again from the beginning"},

@@ -26,24 +26,37 @@ func Refused(w *unstructured.Unstructured) []Check {
 	return slices.DeleteFunc(unready(w), func(k Check) bool { return k.State != "Retry" && k.State != "Rejected" })
 }
 
+// neverTried is how long a Workload may be left alone that was evicted for a check and given no back-off: that of
+// a check ends after half an hour at most (provisioningrequest config, backoffMaxSeconds).
+const neverTried = 2 * time.Hour
+
 // Forgotten is since when the back-off of an evicted Workload is over without anybody having
-// looked at it: its condition is the one that it was evicted with (kueue issue 5129). Zero where Kueue
+// looked at it: its condition is the one that it was evicted with (kueue issue 5129); or since when it is evicted, where it
+// was given no back-off (kueue issue 3322). Zero where Kueue
 // has looked since, or may still be about to.
 func (c *Case) Forgotten(w *unstructured.Unstructured) time.Time {
-	over, quota := scaling.ConditionOf(w, "Requeued"), scaling.ConditionOf(w, "QuotaReserved")
-	if len(Refused(w)) == 0 || Inactive(w) || !over.Met() || over.Since.IsZero() || !quota.Since.Before(over.Since) ||
-		!strings.Contains(quota.Message, "failed admission checks") || c.Cluster.State.Now.Sub(over.Since) < triedAgain {
+	over, quota, evicted, now := scaling.ConditionOf(w, "Requeued"), scaling.ConditionOf(w, "QuotaReserved"), scaling.ConditionOf(w, "Evicted"), c.Cluster.State.Now
+	checks := Refused(w)
+	if len(checks) == 0 || Inactive(w) || !strings.Contains(quota.Message, "failed admission checks") {
 		return time.Time{}
 	}
-	return over.Since
+	if over.Met() && !over.Since.IsZero() && quota.Since.Before(over.Since) && now.Sub(over.Since) >= triedAgain {
+		return over.Since
+	}
+	if over.Status == "" && checks[0].State == "Retry" && !evicted.Since.IsZero() && now.Sub(evicted.Since) >= neverTried && quota.Since.Sub(evicted.Since) < triedAgain && nestedText(w, "status", "requeueState", "requeueAt") == "" {
+		return evicted.Since
+	}
+	return time.Time{}
 }
 
 // refusedSays is what a Workload that gave its quota back waits for.
 func (c *Case) refusedSays(w *unstructured.Unstructured, checks []Check) (string, []diagnosis.Evidence) {
-	says := "it gave its quota back, for " + checks[0].Says()
 	over := c.Forgotten(w)
-	if over.IsZero() {
-		return says, nil
+	switch {
+	case over.IsZero():
+		return "it gave its quota back, for " + checks[0].Says(), nil
+	case scaling.ConditionOf(w, "Requeued").Status == "":
+		return "Kueue has not tried it again since it gave its quota back at " + over.UTC().Format("15:04 MST") + "; " + checks[0].Says(), []diagnosis.Evidence{conditionFact(w, "Evicted")}
 	}
 	return "Kueue has not tried it again since its back-off ended at " + over.UTC().Format("15:04 MST") + "; " + checks[0].Says(), []diagnosis.Evidence{conditionFact(w, "Requeued")}
 }

@@ -60,7 +60,15 @@ func TestGPUsForVirtualMachines(t *testing.T) {
 		}, card, ""},
 		"of a network card": {func(*lab, *corev1.Node) {}, "nvidia.com/hostdev", ""},
 		"of a GPU for pods": {func(*lab, *corev1.Node) {}, view.WholeGPU, ""},
-		"for containers":    {func(_ *lab, n *corev1.Node) { n.Labels[workloadKind] = "container" }, card, ""},
+		"its manager of vGPUs crashes": {func(l *lab, _ *corev1.Node) {
+			l.pod(parts.MachinePlugin, "n", nil)
+			vgpuManager(l, crashes("no luck"))
+		}, card, "failed DriverNotReady proven: has GPUs for virtual machines and offers no " + string(card) + ": its vGPU manager fails at nvidia-vgpu-manager-ctr CrashLoopBackOff (9 restarts; last exit 1: no luck) | see why NVIDIA's vGPU manager fails on n"},
+		"its manager of vGPUs runs": {func(l *lab, _ *corev1.Node) {
+			l.pod(parts.MachinePlugin, "n", nil)
+			vgpuManager(l, nil)
+		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no " + string(card) + ": NVIDIA's device plugin for virtual machines runs there and announces none, as where no card is bound to vfio-pci, or no vGPU of that type is made | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
+		"for containers": {func(_ *lab, n *corev1.Node) { n.Labels[workloadKind] = "container" }, card, ""},
 		"announced by another": {func(_ *lab, n *corev1.Node) {
 			delete(n.Labels, workloadKind)
 			n.Status.Capacity = corev1.ResourceList{card: resource.MustParse("0")}
@@ -162,4 +170,12 @@ func TestOtherNamesOfGPUs(t *testing.T) {
 			t.Errorf("none of it is offered: %q", got)
 		}
 	}
+}
+
+// vgpuManager adds a pod of the vGPU manager to the node.
+func vgpuManager(l *lab, edit func(*corev1.Pod)) {
+	ds := l.sets[parts.Driver].DeepCopy()
+	ds.Name, ds.UID, ds.Spec.Template.Spec.Containers = "vgpu", "vgpu", []corev1.Container{{Name: "nvidia-vgpu-manager-ctr"}}
+	l.DaemonSets, l.sets[parts.Driver] = append(l.DaemonSets, ds), ds
+	l.pod(parts.Driver, "n", edit)
 }
