@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/unpend/unpend/rca/devices"
@@ -21,8 +22,7 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 	for _, a := range c.Claims.Driverless() {
 		if dra := c.DRADriver(a); dra != nil {
 			ch := edit.LookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
-			ch.Risk, ch.Minutes, ch.Drained = diagnosis.LowRisk, 5, dra.Stops
-			return ch
+			return rolling(ch, dra.Stops)
 		}
 	}
 	for _, n := range c.Cluster.SortedNodes() {
@@ -36,19 +36,24 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }
 
+// rolling says who is made again where the driver is changed.
+func rolling(ch edit.Change, stops []*corev1.Pod) edit.Change {
+	if len(stops) > 0 {
+		ch.Risk, ch.Minutes, ch.Drained = diagnosis.LowRisk, 5, stops
+	}
+	return ch
+}
+
 // LookAtClass is for the DeviceClass that does not exist.
 func LookAtClass(c *edit.Workload) edit.Change {
 	name := c.Claims.Classless()[0].Class
 	if cel := stock(c.Claims, name); cel != "" {
-		ch := edit.LookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+" as its driver's chart does", "whether the chart gave its class more than the driver's name and the kind of device is not known",
+		return edit.LookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+" as its driver's chart does", "whether the chart gave its class more than the driver's name and the kind of device is not known",
 			edit.Feed("kubectl apply", fmt.Sprintf(`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: %s}, spec: {selectors: [{cel: {expression: "%s"}}]}}`, name, cel)), "kubectl get deviceclasses")
-		ch.Risk, ch.Minutes = diagnosis.LowRisk, 1
-		return ch
 	}
 	if dra := c.DRAClass(name); dra != nil {
 		ch := edit.LookAt(diagnosis.DRAClassMissing, dra.Title+", which makes DeviceClass "+name, "which devices a class that does not exist would take is not known", append(dra.Commands, "kubectl get deviceclasses")...)
-		ch.Risk, ch.Minutes, ch.Drained = diagnosis.LowRisk, 5, dra.Stops
-		return ch
+		return rolling(ch, dra.Stops)
 	}
 	return edit.LookAt(diagnosis.DRAClassMissing, "make DeviceClass "+name+", or ask one that exists", "which devices a class that does not exist would take is not known",
 		"kubectl get deviceclasses", "kubectl get deviceclass "+name)

@@ -55,9 +55,9 @@ func TestAClassIsMissing(t *testing.T) {
 	for name, tc := range map[string]struct{ class, driver, want, command string }{
 		"nobody's":                {"theirs", "gpu.nvidia.com", "by hand, none risk: make DeviceClass theirs, or ask one that exists (which devices a class that does not exist would take is not known)", "kubectl get deviceclasses"},
 		"no device of its driver": {"gpu.amd.com", "", "by hand, none risk: make DeviceClass gpu.amd.com, or ask one that exists (which devices a class that does not exist would take is not known)", "kubectl get deviceclasses"},
-		"NVIDIA's for slices": {"mig.nvidia.com", "gpu.nvidia.com", "by hand, low risk: make DeviceClass mig.nvidia.com as its driver's chart does (whether the chart gave its class more than the driver's name and the kind of device is not known)",
+		"NVIDIA's for slices": {"mig.nvidia.com", "gpu.nvidia.com", "by hand, none risk: make DeviceClass mig.nvidia.com as its driver's chart does (whether the chart gave its class more than the driver's name and the kind of device is not known)",
 			`echo '{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: mig.nvidia.com}, spec: {selectors: [{cel: {expression: "device.driver == \"gpu.nvidia.com\" && device.attributes[\"gpu.nvidia.com\"].type == \"mig\""}}]}}' | kubectl apply -f -`},
-		"called as its driver": {"gpu.amd.com", "gpu.amd.com", "by hand, low risk: make DeviceClass gpu.amd.com as its driver's chart does (whether the chart gave its class more than the driver's name and the kind of device is not known)",
+		"called as its driver": {"gpu.amd.com", "gpu.amd.com", "by hand, none risk: make DeviceClass gpu.amd.com as its driver's chart does (whether the chart gave its class more than the driver's name and the kind of device is not known)",
 			`echo '{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu.amd.com}, spec: {selectors: [{cel: {expression: "device.driver == \"gpu.amd.com\""}}]}}' | kubectl apply -f -`},
 	} {
 		w := edittest.New()
