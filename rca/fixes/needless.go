@@ -39,9 +39,9 @@ func (f *candidate) dear(all []*candidate) bool {
 }
 
 // outdone leaves out of what was proved what nobody would do who is offered something beside the nodes, as what an autoscaler
-// says that it lacks, or another way to roll: to ask less for all pods of a workload as long as as many wait in the end; to have them elsewhere than they
-// ask, where they ask for nodes that are there, if that takes less, too, or serves only some of them. That a pod is placed
-// that asks less than half of its memory is no proof that it can do with it, either.
+// says that it lacks, or another way to roll: to ask less for all pods of a workload while as many wait in the end, and to have
+// them elsewhere than they ask, though nodes that they ask for are there, if that takes less as well or serves only some of
+// them. That a pod is placed that asks less than half of its memory is no proof that it can do with it, either.
 func outdone(proved, besides []*candidate) []*candidate {
 	if len(besides) == 0 {
 		return proved
