@@ -31,11 +31,4 @@ func (c whose) byOldWords(g *Growth, o *scaling.Outlook, said string, evidence [
 }
 
 // fitsFresh says whether the pod may be on such a node, and all of it is enough for the pod.
-func (c whose) fitsFresh(n *view.Node) bool {
-	for name, asked := range c.Wants {
-		if has := n.Status.Allocatable[name]; has.Cmp(asked) < 0 {
-			return false
-		}
-	}
-	return c.letOn(n)
-}
+func (c whose) fitsFresh(n *view.Node) bool { return scaling.HoldsFresh(n.Node, c.Wants) && c.letOn(n) }

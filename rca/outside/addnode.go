@@ -52,7 +52,7 @@ func growable(c *edit.Workload) *nodePool {
 	var p *nodePool
 	for _, j := range c.Judged {
 		n := c.Cluster.Nodes[j.Name]
-		if p != nil || n == nil || !onlyFull(j) || !holdsFresh(n, c.Wants) {
+		if p != nil || n == nil || !onlyFull(j) || !scaling.HoldsFresh(n.Node, c.Wants) {
 			continue
 		}
 		if of := scaling.PoolOf(n.Node); of != "" {
@@ -80,16 +80,6 @@ func (p *nodePool) more(c *edit.Workload) int {
 	}
 	pods := int64(max(1, c.Incident.Waiting, c.StillToCome()))
 	return int((pods + each - 1) / max(1, each))
-}
-
-// holdsFresh says whether a node has as much as is asked, were nobody on it.
-func holdsFresh(n *view.Node, wants corev1.ResourceList) bool {
-	for name, asked := range wants {
-		if has := n.Status.Allocatable[name]; has.Cmp(asked) < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // heldForGood says whether nobody who holds of what the pod asks, on nodes that have too little left of it and nothing else against
@@ -141,7 +131,7 @@ func likeOfGrowth(c *edit.Workload) *view.Node {
 	g := c.Growth()
 	for _, j := range c.Judged {
 		n := c.Cluster.Nodes[j.Name]
-		if n == nil || !onlyFull(j) || !holdsFresh(n, c.Wants) {
+		if n == nil || !onlyFull(j) || !scaling.HoldsFresh(n.Node, c.Wants) {
 			continue
 		}
 		pool := scaling.PoolOf(n.Node)

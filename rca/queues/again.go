@@ -32,21 +32,21 @@ const neverTried = 2 * time.Hour
 
 // Forgotten is since when the back-off of an evicted Workload is over without anybody having
 // looked at it: its condition is the one that it was evicted with (kueue issue 5129); or since when it is evicted, where it
-// was given no back-off (kueue issue 3322). Zero where Kueue
-// has looked since, or may still be about to.
+// was given no back-off (kueue issue 3322). Zero where Kueue has looked since, or may still be about to.
 func (c *Case) Forgotten(w *unstructured.Unstructured) time.Time {
-	over, quota, evicted, now := scaling.ConditionOf(w, "Requeued"), scaling.ConditionOf(w, "QuotaReserved"), scaling.ConditionOf(w, "Evicted"), c.Cluster.State.Now
-	checks := Refused(w)
+	checks, quota, now := Refused(w), scaling.ConditionOf(w, "QuotaReserved"), c.Cluster.State.Now
 	if len(checks) == 0 || Inactive(w) || !strings.Contains(quota.Message, "failed admission checks") {
 		return time.Time{}
 	}
+	over, evicted := scaling.ConditionOf(w, "Requeued"), scaling.ConditionOf(w, "Evicted")
 	if over.Met() && !over.Since.IsZero() && quota.Since.Before(over.Since) && now.Sub(over.Since) >= triedAgain {
 		return over.Since
 	}
-	if over.Status == "" && checks[0].State == "Retry" && !evicted.Since.IsZero() && now.Sub(evicted.Since) >= neverTried && quota.Since.Sub(evicted.Since) < triedAgain && nestedText(w, "status", "requeueState", "requeueAt") == "" {
-		return evicted.Since
+	backsOff := over.Status != "" || nestedText(w, "status", "requeueState", "requeueAt") != ""
+	if backsOff || checks[0].State != "Retry" || evicted.Since.IsZero() || quota.Since.Sub(evicted.Since) >= triedAgain || now.Sub(evicted.Since) < neverTried {
+		return time.Time{}
 	}
-	return time.Time{}
+	return evicted.Since
 }
 
 // refusedSays is what a Workload that gave its quota back waits for.

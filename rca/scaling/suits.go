@@ -177,3 +177,13 @@ func (p *Pool) Unheard() *corev1.NodeSelectorRequirement {
 	}
 	return nil
 }
+
+// HoldsFresh says whether a node has as much as is asked, were nobody on it.
+func HoldsFresh(n *corev1.Node, wants corev1.ResourceList) bool {
+	for name, asked := range wants {
+		if has := n.Status.Allocatable[name]; has.Cmp(asked) < 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -46,7 +46,7 @@ func (l *pluginLink) unready() *Finding {
 		return l.absentRuntime()
 	case strings.Contains(l.Words, containerCLI) && !runtimeItself.MatchString(l.Words):
 		return l.driverless()
-	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // which the plugin's own log tells better
+	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // it finds them, and cannot give them
 		return l.hookFails()
 	case strings.Contains(l.Where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
 		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)

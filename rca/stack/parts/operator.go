@@ -54,9 +54,3 @@ const operatorName = "gpu-operator"
 func IsOperator(p *corev1.Pod) bool {
 	return p.Labels["app"] == operatorName && slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == operatorName })
 }
-
-// LoadsMOFED says whether the Network Operator loads its driver by a pod; by older ones a name alone tells.
-func LoadsMOFED(p *corev1.Pod) bool {
-	_, labelled := p.Labels["nvidia.com/ofed-driver"]
-	return labelled || strings.HasPrefix(p.Name, "mofed-")
-}
