@@ -43,6 +43,8 @@ type Change struct {
 	With []Change
 	// NeedlessOn says of a node that it brings a pod there nothing; nil: of none.
 	NeedlessOn func(*view.Node) bool
+	// Instead is what takes its place beside changes of the pod that leave it nothing to do; nil: nothing does.
+	Instead func(*corev1.Pod) *Change
 	// Not is a node on which the pod would be refused again: to be placed there is no proof.
 	Not string
 

@@ -315,7 +315,30 @@ func (c *Finder) setsFor(n *view.Node, own [][]edit.Change, policy, shortages []
 	if len(policy)+len(shortages)+len(own[0]) == 0 {
 		return nil
 	}
+	for i, set := range sets {
+		sets[i] = c.inPlace(set)
+	}
 	return sets
+}
+
+// inPlace puts in place of changes what is enough beside the others of their set.
+func (c *Finder) inPlace(set []edit.Change) []edit.Change {
+	at := slices.IndexFunc(set, func(ch edit.Change) bool { return ch.Instead != nil })
+	if at < 0 {
+		return set
+	}
+	pod := c.Pod.DeepCopy()
+	for _, ch := range set {
+		if ch.Pod != nil {
+			ch.Pod(pod)
+		}
+	}
+	enough := set[at].Instead(pod)
+	if enough == nil {
+		return set
+	}
+	enough.Cause = set[at].Cause
+	return append(slices.Delete(slices.Clone(set), at, at+1), *enough)
 }
 
 // ofTaken is what is offered about a node that somebody has taken, where nothing else than

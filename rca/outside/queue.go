@@ -80,6 +80,13 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	}
 	raise.Minutes = 1
 	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
+	raise.Instead = func(pod *corev1.Pod) *edit.Change {
+		if !queues.CouldTake(w, view.PodRequests(pod)) {
+			return nil
+		}
+		wait := queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)
+		return &wait
+	}
 	crowded := leaveDomain(c, why, look)
 	switch {
 	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
