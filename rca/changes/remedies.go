@@ -176,6 +176,11 @@ func one(change func(*edit.Workload, *view.Node, diagnosis.CauseID) edit.Change,
 	return func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{change(c.Workload, n, id)} }
 }
 
+// AnotherNode is a node that is not there yet.
+func (c *Bench) AnotherNode(id diagnosis.CauseID) edit.Change {
+	return outside.AnotherNode(c.Workload, id)
+}
+
 // OfPod lists the alternatives for a cause that is the pod's own; none: a person has to
 // look.
 func (c *Bench) OfPod(id diagnosis.CauseID) []edit.Change {

@@ -437,9 +437,9 @@ func (c *Finder) another(causes []diagnosis.Cause) []*candidate {
 	default:
 		return nil
 	}
-	f := c.candidate(nil, []edit.Change{{Kind: diagnosis.ScaleNodePool, Cause: causes[0].ID, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node with such GPUs, or let " + c.WorkloadName() + " ask for less", Commands: []string{
-		"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}}})
-	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "the node is not there yet"}
+	ch := c.AnotherNode(causes[0].ID)
+	f := c.candidate(nil, []edit.Change{ch})
+	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
 	return []*candidate{f}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -131,6 +132,9 @@ func (s *Stack) install(n *view.Node) Mend {
 		if taints := parts.ForeignTaints(n); len(taints) > 0 {
 			m.Commands = append(m.Commands, parts.Tolerate("kube-system", view.PluginName+"-daemonset", []corev1.Toleration{ofGPUs}, taints))
 		}
+	case strings.HasPrefix(n.Status.NodeInfo.OSImage, "Bottlerocket"): // on which no driver is installed
+		m.Title, m.Risk, m.StopsUnknown = "give "+n.Name+" Bottlerocket's image for GPUs, which has driver and device plugin", diagnosis.MediumRisk, true
+		m.Steps, m.Commands = homes.ForGPUs(n)
 	default:
 		m.Steps = []string{"install the GPU Operator (driver, container toolkit, node feature discovery, device plugin)", "where the machines' image has driver and toolkit already, add --set driver.enabled=false --set toolkit.enabled=false"}
 		m.Commands = append(helm, "helm install gpu-operator nvidia/gpu-operator -n gpu-operator --create-namespace --wait")

@@ -163,18 +163,25 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 		return f
 	}
 	m := l.s.configure(n)
-	m.Steps = append([]string{"see on the machine that nvidia-smi works: without a driver no runtime helps"}, m.Steps...)
+	byImage, _ := homes.ForGPUs(n) // whose runtime is NVIDIA's by default
+	if byImage == nil {
+		m.Steps = append([]string{"see on the machine that nvidia-smi works: without a driver no runtime helps"}, m.Steps...)
+	}
 	if l.State != "" {
 		m.Steps = append([]string{"see what it says: where it loads NVML, or does not know the platform, no runtime is what it lacks"}, m.Steps...)
 	}
-	if l.s.runtimes["nvidia"] {
+	d := l.s.kit.SetOf(pod)
+	switch {
+	case byImage != nil:
+		d = nil // another machine has another pod
+	case l.s.runtimes["nvidia"]:
 		m.Title = "run the device plugin by RuntimeClass nvidia"
 		m.Risk = diagnosis.LowRisk
 		m.Commands = []string{fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=merge -p '{"spec":{"template":{"spec":{"runtimeClassName":"nvidia"}}}}'`, pod.Namespace, name), fmt.Sprintf("kubectl -n %s rollout status daemonset %s", pod.Namespace, name)}
-	} else {
+	default:
 		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s", pod.Namespace, name))
 	}
-	if d := l.s.kit.SetOf(pod); d != nil {
+	if d != nil {
 		m.Stops = d.Rolled(l.s.w)
 	}
 	previous := ""

@@ -126,6 +126,10 @@ func (s *Stack) configure(n *view.Node) Mend {
 		m.Commands = homes.Extensions(n)
 		return m
 	}
+	if steps, commands := homes.ForGPUs(n); steps != nil {
+		m.Title, m.Steps, m.Commands, m.StopsUnknown = "give "+n.Name+" EKS's image for GPUs, which has driver and runtime", steps, commands, true
+		return m
+	}
 	m.Commands = homes.Configure(n)
 	m.StopsUnknown = strings.HasPrefix(n.Status.NodeInfo.ContainerRuntimeVersion, "docker:") // its containers end with it, but for live-restore
 	return m

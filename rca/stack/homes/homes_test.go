@@ -113,3 +113,29 @@ func TestWhatMendsAMachinesRuntime(t *testing.T) {
 		}
 	}
 }
+
+// The image for GPUs is EKS's: of Amazon Linux elsewhere nothing is known, and where Karpenter or a node group made the machine, that
+// one's image is shown.
+func TestForGPUs(t *testing.T) {
+	for name, k := range map[string]struct {
+		image, kubelet string
+		labels         map[string]string
+		last           string
+	}{
+		"a node group's":          {"Amazon Linux 2", "v1.29.3-eks-ae9a62a", map[string]string{"eks.amazonaws.com/nodegroup": "gpu"}, "aws eks describe-nodegroup --cluster-name CLUSTER --nodegroup-name gpu --query 'nodegroup.[amiType,releaseVersion]'  # a group keeps its type: another image is another group"},
+		"Karpenter's":             {"Amazon Linux 2023.6.20250317", "v1.31.5-eks-5d632ec", map[string]string{"karpenter.sh/nodepool": "gpu"}, "# once the class names another image: kubectl delete nodeclaim NAME  # Karpenter makes another while pods wait"},
+		"Bottlerocket's":          {"Bottlerocket OS 1.20.0 (aws-k8s-1.29)", "v1.29.1-eks-61c0bbb", nil, "kubectl debug node/n -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi"},
+		"Amazon Linux without it": {"Amazon Linux 2", "v1.29.3", nil, ""},
+		"another system":          {"Ubuntu 22.04.4 LTS", "v1.29.3-eks-ae9a62a", nil, ""},
+	} {
+		n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: k.labels}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: k.kubelet, OSImage: k.image}}}}
+		steps, commands := ForGPUs(n)
+		last := ""
+		if len(commands) > 0 {
+			last = commands[len(commands)-1]
+		}
+		if last != k.last || (steps == nil) != (k.last == "") {
+			t.Errorf("%s: %q %q", name, steps, commands)
+		}
+	}
+}

@@ -16,11 +16,35 @@ const RuntimeMissing = `exec: "nvidia-container-runtime": executable file not fo
 // to run is in it.
 func OtherImage(n *view.Node) (steps, commands []string) {
 	steps = []string{"see which image the machine has, and what its start-up script writes into the container runtime's configuration: the image lacks what that names", "take an image for GPUs, and make the machine again; or install the toolkit on the machine"}
+	if of := ofPool(n); of != nil {
+		return steps, of
+	}
+	return steps, append([]string{"kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo}'"}, Configure(n)...)
+}
+
+// ForGPUs is how a machine of EKS gets the image that EKS has for GPUs: with it the driver, the toolkit and NVIDIA's runtime by default
+// are there, and with any other none of them (EKS user guide, "Use EKS-optimized accelerated AMIs"). None of other machines.
+func ForGPUs(n *view.Node) (steps, commands []string) {
+	info := n.Status.NodeInfo
+	if !strings.HasPrefix(info.OSImage, "Bottlerocket") && !(strings.HasPrefix(info.OSImage, "Amazon Linux") && strings.Contains(info.KubeletVersion, "-eks-")) {
+		return nil, nil
+	}
+	steps = []string{"see which image the machine has: of EKS's, those for GPUs have NVIDIA's driver, its toolkit and its runtime by default (AL2_x86_64_GPU, AL2023_x86_64_NVIDIA, BOTTLEROCKET_x86_64_NVIDIA), the others none of them",
+		"with another, have its group take the one for GPUs: its machines are made again", "with that one, see what nvidia-smi says on the machine: an older driver knows no newer GPU"}
+	commands = ofPool(n)
+	if group := n.Labels["eks.amazonaws.com/nodegroup"]; group != "" {
+		commands = []string{"aws eks describe-nodegroup --cluster-name CLUSTER --nodegroup-name " + group + " --query 'nodegroup.[amiType,releaseVersion]'  # a group keeps its type: another image is another group"}
+	}
+	return steps, append([]string{"kubectl debug node/" + n.Name + " -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi"}, commands...)
+}
+
+// ofPool are the commands that show, and take, the image of a machine that Karpenter has made; none of another.
+func ofPool(n *view.Node) []string {
 	pool := n.Labels["karpenter.sh/nodepool"]
 	if pool == "" {
-		return steps, append([]string{"kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo}'"}, Configure(n)...)
+		return nil
 	}
-	return steps, []string{"kubectl get nodeclaims -l karpenter.sh/nodepool=" + pool + " -o custom-columns=NAME:.metadata.name,NODE:.status.nodeName,IMAGE:.status.imageID,CLASS:.spec.nodeClassRef.name",
+	return []string{"kubectl get nodeclaims -l karpenter.sh/nodepool=" + pool + " -o custom-columns=NAME:.metadata.name,NODE:.status.nodeName,IMAGE:.status.imageID,CLASS:.spec.nodeClassRef.name",
 		"kubectl get nodepool " + pool + " -o jsonpath='{.spec.template.spec.nodeClassRef}'  # its images: spec.amiFamily and spec.amiSelectorTerms of an EC2NodeClass",
 		"# once the class names another image: kubectl delete nodeclaim NAME  # Karpenter makes another while pods wait"}
 }
