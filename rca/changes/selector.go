@@ -12,6 +12,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -39,7 +40,7 @@ func (c *Bench) fixSelector(n *view.Node) []edit.Change {
 		}
 		c.selections[m] = fix
 	}
-	return fix
+	return mend.Relabel(n, m.Labels, fix)
 }
 
 // ofMutePool says whether the pod selects, by all that the node lacks, machines of a NodePool that makes none as it is.
