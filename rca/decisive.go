@@ -1,14 +1,10 @@
 package rca
 
 import (
-	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -35,9 +31,9 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.VolumeConflict:
 		return some()
 	case diagnosis.GPURequestTooLarge: // of a pod that its queue would take if it were not
-		return tooLarge(c)
+		return c.TooLargeForAll()
 	case diagnosis.QueueNotAdmitted:
-		return c.Everywhere[id] && !tooLarge(c)
+		return c.Everywhere[id] && !c.TooLargeForAll()
 	case diagnosis.QueueMisconfigured, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]
 	case diagnosis.NodeSelectorMismatch:
@@ -46,22 +42,6 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		})
 	}
 	return false
-}
-
-// tooLarge says of a pod that its queue never admits whether it asks for more GPUs than any node has, and the queue could take
-// as many as there are: a larger quota helps nobody, and asking for fewer takes both away.
-func tooLarge(c *causes.Case) bool {
-	w, asks, cut := c.Queue.Queued(), maps.Clone(c.Wants), false
-	for _, a := range c.Asks {
-		most := int64(0)
-		for _, n := range c.Cluster.SortedNodes() {
-			most = max(most, n.Allocatable(a.Resource))
-		}
-		if a.Profile == "" && most > 0 && most < a.Count {
-			asks[a.Resource], cut = *resource.NewQuantity(most, resource.DecimalSI), true
-		}
-	}
-	return cut && w != nil && queues.CouldTake(w, asks)
 }
 
 // alone says whether a cause is all that keeps the pod from a node, which has as many GPUs

@@ -99,8 +99,8 @@ func (w *Watcher) view() []*corev1.Pod {
 		switch {
 		case q != nil && incident.Newer(q.ResourceVersion, p.ResourceVersion):
 			p = q
-		case q == nil && w.swept.at != "" && mayWait(p) && !incident.Newer(p.ResourceVersion, w.swept.at):
-			continue // it had stopped to wait by then, and the watch does not know
+		case q == nil && w.swept.at != "" && p.Status.Phase != corev1.PodRunning && mayWait(p) && !incident.Newer(p.ResourceVersion, w.swept.at):
+			continue // it had stopped to wait by then, and the watch does not know; the Running were not asked for
 		}
 		told[p.UID] = true
 		out = append(out, p)

@@ -177,7 +177,7 @@ func one(change func(*edit.Workload, *view.Node, diagnosis.CauseID) edit.Change,
 }
 
 // AnotherNode is a node that is not there yet.
-func (c *Bench) AnotherNode(id diagnosis.CauseID) edit.Change {
+func AnotherNode(c *Bench, id diagnosis.CauseID) edit.Change {
 	return outside.AnotherNode(c.Workload, id)
 }
 

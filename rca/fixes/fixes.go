@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/relayout"
@@ -437,7 +438,7 @@ func (c *Finder) another(causes []diagnosis.Cause) []*candidate {
 	default:
 		return nil
 	}
-	ch := c.AnotherNode(causes[0].ID)
+	ch := changes.AnotherNode(c.Bench, causes[0].ID)
 	f := c.candidate(nil, []edit.Change{ch})
 	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
 	return []*candidate{f}

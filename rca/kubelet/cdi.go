@@ -8,6 +8,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/view"
+	"github.com/unpend/unpend/watcher/incident"
 )
 
 // unresolved is CDI's word for a device that no specification on the node describes
@@ -46,6 +47,11 @@ func (s stopped) cdi(device string) *Stop {
 		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, says+" where the runtime looks; "+who+" is to describe it")
 		stop.Title, stop.Words = fmt.Sprintf("have the runtime of %s find what %s describes", node, who), "no CDI specification"
 		stop.mended(s, func(n *view.Node) []string { return lookFor(n, vendor) }, "what is written on the machine is in no object")
+		if s.preparedOnce(device) {
+			stop.Title = fmt.Sprintf("make %s/%s again, so that its claim is prepared again: what was written on %s for it before is gone", s.pod.Namespace, s.pod.Name, node)
+			stop.Risk, stop.Minutes, stop.StopsUnknown, stop.Unproven = diagnosis.LowRisk, 2, false, "what the driver prepares is seen when it has"
+			stop.Commands = append([]string{fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another; one without an owner: kubectl get -o yaml, then kubectl replace --force", s.pod.Namespace, s.pod.Name)}, stop.Commands...)
+		}
 		stop.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its pod there: what does its log say it has written, and where?"}, stop.Commands...)
 		return stop
 	}
@@ -62,6 +68,18 @@ func (s stopped) cdi(device string) *Stop {
 	}
 	stop.mended(s, func(*view.Node) []string { return describeGPUs(device) }, "what is written on the machine is in no object")
 	return stop
+}
+
+// preparedOnce says whether a device is that of a claim by which its container has run: the kubelet has a claim prepared once for a
+// pod (pkg/kubelet/cm/dra), and a boot empties the folder of what was written for it.
+func (s stopped) preparedOnce(device string) bool {
+	_, class, _ := strings.Cut(device, "/")
+	failing := incident.FailingContainer(s.pod.Status)
+	if !strings.HasPrefix(class, "claim=") || len(s.pod.Spec.ResourceClaims) == 0 || failing == nil {
+		return false
+	}
+	ran := failing.LastTerminationState.Terminated
+	return ran != nil && !ran.StartedAt.IsZero()
 }
 
 // describeGPUs has NVIDIA's tool describe the machine's GPUs under the vendor and class of a device. What the operator's toolkit

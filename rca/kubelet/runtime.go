@@ -80,10 +80,14 @@ func (s stopped) container() *Stop {
 			return []string{"# on the machine:", "nvidia-smi; lsmod | grep nvidia; dmesg | grep -i -e nvrm -e xid | tail -20"}
 		}, "what the driver answers on the machine is in no object")
 		return stop
+	case homes.Lacks(s.says) != "":
+		return s.program(homes.Lacks(s.says))
+	case s.limited() != nil:
+		return s.starved()
 	case strings.Contains(s.says, "nvidia-container") || strings.Contains(s.says, "libnvidia-container"):
 		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, "NVIDIA's container runtime fails on "+node)
 		stop.Title, stop.Words = "mend NVIDIA's container runtime on "+node, "NVIDIA's runtime fails"
-		stop.mended(s, homes.Configure, "what NVIDIA's runtime finds on the machine is in no object")
+		stop.mended(s, s.configure, "what NVIDIA's runtime finds on the machine is in no object")
 		return stop
 	}
 	return s.otherwise("its container")
@@ -112,6 +116,10 @@ func (s stopped) otherwise(what string) *Stop {
 	if ofNetwork.MatchString(s.says) {
 		look += "  # do the network's own pods run there?"
 	}
-	stop.Commands = []string{s.describe(), look, "# on the machine: journalctl -u kubelet -u containerd --since -10min"}
+	units := "kubelet -u containerd"
+	if n := s.w.Nodes[node]; n != nil {
+		units = homes.Units(n)
+	}
+	stop.Commands = []string{s.describe(), look, "# on the machine: journalctl -u " + units + " --since -10min"}
 	return stop
 }

@@ -14,10 +14,14 @@ import (
 func (l *pluginLink) absentRuntime() *Finding {
 	for _, p := range l.n.Pods {
 		look := l.s.kit.Look(p)
-		if look.State != parts.Failed || !strings.Contains(look.Words, homes.RuntimeMissing) {
+		if look.State != parts.Failed || !strings.HasSuffix(homes.Lacks(look.Words), homes.Runtime) {
 			continue
 		}
-		f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that starts no pod: it is to run nvidia-container-runtime, which the machine does not have: "+look.Words, podRef(p), look.Words, look.Claims...)
+		starts := "no pod"
+		if class := p.Spec.RuntimeClassName; class != nil {
+			starts += " of RuntimeClass " + *class
+		}
+		f := l.s.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that starts "+starts+": it is to run nvidia-container-runtime, which the machine does not have: "+look.Words, podRef(p), look.Words, look.Claims...)
 		f.Certainty = diagnosis.Likely // its words alone
 		m := l.s.configure(l.n)
 		m.Title, m.Minutes = "give "+l.n.Name+" a machine image that has NVIDIA's container toolkit", 15

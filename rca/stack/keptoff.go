@@ -124,41 +124,9 @@ func startingCause(link Link) diagnosis.CauseID {
 
 // admit is what has the API server accept a DaemonSet's pods, by what refuses them.
 func admit(n *view.Node, d *parts.Set, message, until string) Mend {
-	m := Mend{Kind: diagnosis.RepairDeviceStack, Until: until, Risk: diagnosis.LowRisk, Minutes: 3}
-	switch {
-	case strings.Contains(message, "quota"):
-		m.Title = "give the pods of critical classes in " + d.Namespace + " a quota"
-		m.Steps = []string{"make a ResourceQuota for the critical PriorityClasses in that namespace: where admission limits their use, none means no pod"}
-		m.Commands = []string{fmt.Sprintf(`kubectl apply -f - <<'END'
-apiVersion: v1
-kind: ResourceQuota
-metadata: {name: critical-pods, namespace: %s}
-spec:
-  hard: {pods: "1000"}
-  scopeSelector:
-    matchExpressions:
-    - {operator: In, scopeName: PriorityClass, values: [system-node-critical, system-cluster-critical]}
-END`, d.Namespace)}
-		if strings.Contains(message, "exceeded quota") {
-			m.Title = "raise the quota of " + d.Namespace + " for " + d.Name
-			m.Steps, m.Commands = nil, []string{"kubectl -n " + d.Namespace + " get resourcequota", "kubectl -n " + d.Namespace + " edit resourcequota"}
-		}
-	case strings.Contains(message, notPermitted):
-		m.Title, m.Commands = outOfClass(d)
-	case strings.Contains(message, "PodSecurity"):
-		m.Title = "let privileged pods into namespace " + d.Namespace
-		m.Commands = []string{"kubectl label namespace " + d.Namespace + " pod-security.kubernetes.io/enforce=privileged --overwrite"}
-	case strings.Contains(message, "security context constraint"):
-		account := d.Spec.Template.Spec.ServiceAccountName
-		m.Title = fmt.Sprintf("let the service account %s use privileged containers", account)
-		m.Risk = diagnosis.MediumRisk // every pod of that account may be privileged then
-		m.Commands = []string{fmt.Sprintf("oc adm policy add-scc-to-user privileged -z %s -n %s", account, d.Namespace)}
-	default:
-		m.Title = "have the API server accept the pods of " + d.Namespace + "/" + d.Name
-		m.Commands = []string{fmt.Sprintf("kubectl -n %s describe daemonset %s", d.Namespace, d.Name)}
-	}
-	m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))
-	return m
+	title, steps, commands, risk := d.Accept(message)
+	commands = append(commands, fmt.Sprintf("kubectl -n %s get pods -o wide --field-selector spec.nodeName=%s", d.Namespace, n.Name))
+	return Mend{Kind: diagnosis.RepairDeviceStack, Title: title, Steps: steps, Commands: commands, Until: until, Risk: risk, Minutes: 3}
 }
 
 // afterColon leaves of "Error creating: pods … is forbidden: …" what is said.
@@ -168,14 +136,4 @@ func afterColon(message string) string {
 		return strings.TrimPrefix(message, "Error creating: ")
 	}
 	return rest
-}
-
-// notPermitted is what API servers before v1.17 say of the critical classes outside kube-system
-// (plugin/pkg/admission/priority).
-const notPermitted = "priorityClass is not permitted in"
-
-// outOfClass has a DaemonSet do without the class that its namespace may not use.
-func outOfClass(d *parts.Set) (title string, commands []string) {
-	return fmt.Sprintf("run %s/%s without PriorityClass %s: this API server allows it in kube-system alone (it is one before v1.17)", d.Namespace, d.Name, d.Spec.Template.Spec.PriorityClassName),
-		[]string{fmt.Sprintf(`kubectl -n %s patch daemonset %s --type=json -p '[{"op":"remove","path":"/spec/template/spec/priorityClassName"}]'`, d.Namespace, d.Name), "# or make the DaemonSet in kube-system"}
 }

@@ -27,7 +27,7 @@ func (t *Tally) Running(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("list pods of %s: %w", spec.Workload.Namespace, err)
 	}
 	for _, p := range pods.Items {
-		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+		if _, _, waits := incident.Waiting(&p); waits || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
 			continue
 		}
 		// Creation times are whole seconds: of the pods of that second it is known

@@ -42,7 +42,7 @@ func Alike(pod *corev1.Pod) [sha256.Size]byte {
 		Spec        corev1.PodSpec
 		Reason      string
 		Waits       bool
-	}{Namespace: pod.Namespace, Labels: labels, Annotations: annotations, Spec: spec, Reason: pod.Status.Reason, Waits: pod.Status.Phase == corev1.PodPending})
+	}{Namespace: pod.Namespace, Labels: labels, Annotations: annotations, Spec: spec, Reason: pod.Status.Reason, Waits: pod.Status.Phase == corev1.PodPending || begunOnce(pod) != ""})
 	if err != nil { // no such value has one: then it is like itself alone
 		text = []byte(pod.UID)
 	}

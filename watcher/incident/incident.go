@@ -111,6 +111,9 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 	if pod.Status.Phase == corev1.PodFailed {
 		return FailedPrefix + pod.Status.Reason, since, refused(pod.Status)
 	}
+	if reason := begunOnce(pod); reason != "" {
+		return reason, since, true
+	}
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return "", since, false
 	}

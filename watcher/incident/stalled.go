@@ -107,7 +107,7 @@ func stall(p *corev1.Pod, c corev1.ContainerStatus) *Stall {
 	s := &Stall{Container: c.Name, Reason: w.Reason, Says: w.Message, Restarts: c.RestartCount, Since: placed(p)}
 	last := c.LastTerminationState.Terminated
 	switch {
-	case slices.Contains(unbegun, w.Reason) && (last == nil || w.Reason == FailedRun):
+	case slices.Contains(unbegun, w.Reason) && (last == nil || w.Reason == FailedRun || w.Reason == FailedContainer):
 		return s
 	case w.Reason == crashLoop && c.RestartCount >= crashes && last != nil && slices.Contains(refusedByRuntime, last.Reason):
 		s.Reason, s.Says = last.Reason, last.Message

@@ -33,7 +33,7 @@ func Hinders(reason string) bool { return hindrances[reason] != "" }
 
 // Unstarted says whether a pod that waits for that reason has its node, and is not begun there.
 func Unstarted(reason string) bool {
-	return Hinders(reason) || reason == FailedContainer || reason == FailedRun
+	return Hinders(reason) || reason == FailedContainer || reason == FailedRun || slices.Contains(refusedByRuntime, reason)
 }
 
 // settles is how long the kubelet may say of a pod that its sandbox or its volumes fail before
@@ -159,16 +159,60 @@ func Hindrance(p *corev1.Pod) (reason, says string) {
 	return "", ""
 }
 
-// FailingContainer is the first container that the runtime cannot make or start; nil for none.
+// FailingContainer is the first container that the runtime cannot make or start, as one that waits for the reason of that; nil
+// for none.
 func FailingContainer(s corev1.PodStatus) *corev1.ContainerStatus {
 	for _, of := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range of {
-			if w := of[i].State.Waiting; w != nil && (w.Reason == FailedContainer || w.Reason == FailedRun) {
-				return &of[i]
+			if w := unmade(of[i]); w != nil {
+				c := of[i]
+				c.State = corev1.ContainerState{Waiting: w}
+				return &c
 			}
 		}
 	}
 	return nil
+}
+
+// unmade is why the runtime cannot make or start a container: it says so of one that waits, or told how its last try ended. Nil
+// where it can.
+func unmade(c corev1.ContainerStatus) *corev1.ContainerStateWaiting {
+	w, tried := c.State.Waiting, c.State.Terminated
+	switch {
+	case w != nil && (w.Reason == FailedContainer || w.Reason == FailedRun):
+		return w
+	case w != nil && w.Reason == crashLoop:
+		tried = c.LastTerminationState.Terminated
+	}
+	if tried == nil || !slices.Contains(refusedByRuntime, tried.Reason) {
+		return nil
+	}
+	return &corev1.ContainerStateWaiting{Reason: tried.Reason, Message: tried.Message}
+}
+
+// begunOnce is why a pod that is Running does not run: the container that asks for its devices is not made again, after a reboot, say,
+// or was tried and never began. One that was tried counts as begun for the phase (pkg/kubelet, getPhase). Empty for others.
+func begunOnce(p *corev1.Pod) string {
+	failing := FailingContainer(p.Status)
+	if p.Status.Phase != corev1.PodRunning || p.Spec.NodeName == "" || failing == nil {
+		return ""
+	}
+	if !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == failing.Name && containerAsks(c) }) {
+		return ""
+	}
+	return failing.State.Waiting.Reason
+}
+
+// containerAsks says whether a container asks for what drivers announce.
+func containerAsks(c corev1.Container) bool {
+	for _, of := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+		for name, q := range of {
+			if !q.IsZero() && OfDevices(string(name)) {
+				return true
+			}
+		}
+	}
+	return len(c.Resources.Claims) > 0
 }
 
 // OfDevices says whether a resource is one that drivers announce: of a domain that is not Kubernetes' own.

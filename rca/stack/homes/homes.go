@@ -64,6 +64,20 @@ func Of(n *view.Node) *Home {
 	return nil
 }
 
+// Units are whose journals tell of the node's pods: k3s and RKE2 run kubelet and containerd in one.
+func Units(n *view.Node) string {
+	switch h := Of(n); {
+	case h == nil:
+	case h.Name == "k3s":
+		return "k3s -u k3s-agent"
+	case h.Name == "RKE2":
+		return "rke2-server -u rke2-agent"
+	case h.Name == "k0s":
+		return "k0sworker -u k0scontroller"
+	}
+	return "kubelet -u containerd -u crio"
+}
+
 // SocketEnv and ConfigEnv are by which the GPU Operator's toolkit is told of another place
 // (spec.toolkit.env of its ClusterPolicy).
 const (

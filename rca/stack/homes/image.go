@@ -9,9 +9,6 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// RuntimeMissing is what a container runtime says that is configured to run NVIDIA's, and finds no such program.
-const RuntimeMissing = `exec: "nvidia-container-runtime": executable file not found`
-
 // OtherImage is how a machine gets an image whose parts fit together: what its container runtime is configured
 // to run is in it.
 func OtherImage(n *view.Node) (steps, commands []string) {
