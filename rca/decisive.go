@@ -28,6 +28,8 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {
 			return alone(c, n, id) && causes.Unlisted(c, c.Node(n.Name)) != nil
 		})
+	case diagnosis.GPUUnhealthy: // of a node that has as many free with those that are sick
+		return !c.IsOwn(diagnosis.KubeletAdmissionRefused) && slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return alone(c, n, id) && wholeAgain(c, c.Node(n.Name)) })
 	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.VolumeConflict:
 		return some()
 	case diagnosis.GPURequestTooLarge: // of a pod that its queue would take if it were not
@@ -42,6 +44,14 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 		})
 	}
 	return false
+}
+
+// wholeAgain says whether a node would have what is asked if all of its devices were healthy: no more of them are held than leave that.
+func wholeAgain(c *causes.Case, n *view.Node) bool {
+	return !slices.ContainsFunc(c.Asks, func(a view.Ask) bool {
+		s, free := n.StockOf(a.Resource), n.Free(a.Resource)
+		return s.Capacity-s.Allocatable+free.Value() < a.Count
+	})
 }
 
 // alone says whether a cause is all that keeps the pod from a node, which has as many GPUs

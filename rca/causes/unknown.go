@@ -68,8 +68,7 @@ var (
 		if !c.NotGivenToHAMi() || !slices.Contains(whatif.OfHAMi, b.scarce) {
 			return nil
 		}
-		name := string(b.scarce)
-		return &finding{diagnosis.Proven, "", []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
+		return &finding{diagnosis.Proven, "", []diagnosis.Evidence{diagnosis.NoneOf(n.Node, b.scarce)}}
 	}}
 )
 
@@ -125,7 +124,7 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 		if !c.Unborn && c.IsOwn(diagnosis.Unknown) {
 			says = "" // the pod's own says it of every node
 		}
-		return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+name+"=0", diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0"))}}
+		return &finding{diagnosis.Proven, says, []diagnosis.Evidence{diagnosis.NoneOf(n.Node, b.scarce)}}
 	}
 	return &finding{diagnosis.Possible, "not settled: " + b.Reason, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), b.Plugin+": "+b.Reason, c.shortOf(n, b.scarce)...)}}
 }}

@@ -1,6 +1,10 @@
 package diagnosis
 
-import "strings"
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Claim is one thing that a sentence says of one object, so that somebody who has nothing
 // but the object's YAML can hold the sentence against it.
@@ -119,4 +123,13 @@ func (e Evidence) words() string {
 		}
 	}
 	return ""
+}
+
+// NoneOf is that a node offers none of a resource: it has the key at zero, for it was announced once, or does not have it at all.
+func NoneOf(node *corev1.Node, resource corev1.ResourceName) Evidence {
+	ref, name := "Node/"+node.Name, string(resource)
+	if _, has := node.Status.Allocatable[resource]; !has {
+		return Fact(ref, "no allocatable "+name, That(Allocatable, name, Absent, ""))
+	}
+	return Fact(ref, "allocatable "+name+"=0", That(Allocatable, name, Is, "0"))
 }

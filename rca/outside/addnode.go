@@ -55,7 +55,7 @@ func growable(c *edit.Workload) *nodePool {
 		if p != nil || n == nil || !onlyFull(j) || !scaling.HoldsFresh(n.Node, c.Wants) {
 			continue
 		}
-		if of := scaling.PoolOf(n.Node); of != "" {
+		if of := scaling.PoolOf(n.Node); of != "" && !broken(c, of) {
 			p = &nodePool{name: of, like: n}
 		}
 	}
@@ -68,6 +68,16 @@ func growable(c *edit.Workload) *nodePool {
 		}
 	}
 	return p
+}
+
+// broken says whether a machine of that pool has GPUs that are not handed out: another one may come as that one has.
+func broken(c *edit.Workload, pool string) bool {
+	return slices.ContainsFunc(c.Judged, func(j diagnosis.NodeBlockers) bool {
+		n := c.Cluster.Nodes[j.Name]
+		return n != nil && scaling.PoolOf(n.Node) == pool && slices.ContainsFunc(j.Blockers, func(b diagnosis.Blocker) bool {
+			return b.Cause == diagnosis.DriverNotReady || b.Cause == diagnosis.RuntimeNotConfigured || b.Cause == diagnosis.DevicePluginDown || b.Cause == diagnosis.GPUStackNotOnNode
+		})
+	})
 }
 
 // more is how many machines all of the incident's pods want.

@@ -14,7 +14,7 @@ import (
 func (l *pluginLink) absentRuntime() *Finding {
 	for _, p := range l.n.Pods {
 		look := l.s.kit.Look(p)
-		if look.State != parts.Failed || !strings.HasSuffix(homes.Lacks(look.Words), homes.Runtime) {
+		if look.State != parts.Failed || !strings.HasSuffix(homes.Lacks(look.Whole), homes.Runtime) {
 			continue
 		}
 		starts := "no pod"

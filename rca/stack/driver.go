@@ -81,7 +81,7 @@ func (l *driverLink) broken() *Finding {
 		l.ofImage(f)
 		return f
 	}
-	if system := l.system(); system != "" && strings.Contains(l.Words, "Image") {
+	if system := l.system(); system != "" && strings.Contains(l.Whole, "Image") {
 		l.unpublished(f, system)
 		return f
 	}
@@ -261,13 +261,13 @@ func (l *driverLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if parts.Precompiled(pod, l.s.w) && strings.Contains(l.Words, "Image") {
+	if parts.Precompiled(pod, l.s.w) && strings.Contains(l.Whole, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
 		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for" + l.elsewhere()}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",
 			l.set(`"usePrecompiled":false,"version":"VERSION"`) + "  # VERSION: as 580.95.05; of every node that it serves"}
 		m.StopsUnknown = true // those that have a driver are upgraded to it, and GPU pods leave for that
-	} else if strings.Contains(l.Words, "Image") {
+	} else if strings.Contains(l.Whole, "Image") {
 		m.Title = "name a driver image that exists for the OS and kernel of " + n.Name
 		m.Steps = []string{"no image is published for every pair of driver version and OS: choose a version that is, or build one", "where there is none: a driver of the machine's own, and the GPU Operator's off (spec.driver.enabled: false)"}
 		m.Commands = append(m.Commands[1:], "kubectl get node "+n.Name+" -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",

@@ -50,8 +50,10 @@ func (l *pluginLink) driverless() *Finding {
 	f := l.finding(Driver, Failed, diagnosis.DriverNotReady, "has no driver that serves its GPU: NVIDIA's container runtime cannot start its device plugin: "+l.Text())
 	f.Certainty = diagnosis.Likely // by its words alone
 	until := "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs"
-	if parts.Mismatched(l.Text()) {
-		f.Mends = []Mend{rebootMend(n, ": "+parts.Mismatch, until, "")}
+	if parts.Mismatched(l.Whole) {
+		m := rebootMend(n, ": "+parts.Mismatch, until, "")
+		m.Steps = []string{"see whether the machine came like that: then its image is at fault, and one that works is in the image of a node that does (its release, label kubernetes.azure.com/node-image-version on AKS)", "empty the machine and reboot it, where its packages were upgraded since"}
+		f.Mends = []Mend{m}
 		return f
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see what NVIDIA's driver says on " + n.Name + ", and give it one that knows its GPU", Until: until, Risk: diagnosis.MediumRisk, Minutes: 30,

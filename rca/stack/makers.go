@@ -137,7 +137,7 @@ func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 		return m.unsigned(s, n, resource)
 	}
 	f := s.ofMaker(m, n, resource, had)
-	seen := []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "allocatable "+string(resource)+"=0", diagnosis.That(diagnosis.Allocatable, string(resource), diagnosis.Is, "0"))}
+	seen := []diagnosis.Evidence{diagnosis.NoneOf(n.Node, resource)}
 	if sign != "" {
 		seen = append(seen, diagnosis.Fact(n.Ref(), "label "+sign+"="+n.Labels[sign], n.Labelled(sign)...))
 	}

@@ -40,13 +40,15 @@ func (l *pluginLink) unready() *Finding {
 		return f
 	}
 	switch {
-	case parts.NoHandler(l.Words):
+	case parts.NoHandler(l.Whole):
 		return l.handler()
 	case l.absentRuntime() != nil:
 		return l.absentRuntime()
-	case strings.Contains(l.Words, containerCLI) && !runtimeItself.MatchString(l.Words):
+	case parts.Mismatched(l.Whole):
 		return l.driverless()
-	case strings.Contains(l.Words, containerCLI) && !strings.Contains(l.Words, "mount error"): // it finds them, and cannot give them
+	case strings.Contains(l.Whole, containerCLI) && !runtimeItself.MatchString(l.Whole):
+		return l.driverless()
+	case strings.Contains(l.Whole, containerCLI) && !strings.Contains(l.Whole, "mount error"): // it finds them, and cannot give them
 		return l.hookFails()
 	case strings.Contains(l.Where, "driver-install"): // GKE's plugin pod waits for, or runs, the installer
 		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
@@ -54,7 +56,7 @@ func (l *pluginLink) unready() *Finding {
 		return l.waitsFor(Driver, diagnosis.DriverNotReady, parts.Driver)
 	case l.Where == "toolkit-validation":
 		return l.waitsFor(Runtime, diagnosis.RuntimeNotConfigured, parts.Toolkit)
-	case strings.Contains(l.Words, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
+	case strings.Contains(l.Whole, "NVML") && (pod.Spec.RuntimeClassName == nil || *pod.Spec.RuntimeClassName == ""):
 		return l.outside("cannot load NVML", l.Text())
 	case l.State != parts.Failed && !l.Loops:
 		if left := podTime - l.s.since(l.Since); left > 0 {
@@ -62,10 +64,10 @@ func (l *pluginLink) unready() *Finding {
 			f.Mends = []Mend{waitFor(n, "device plugin", left)}
 			return f
 		}
-	case l.bare() && !strings.Contains(l.Words, "Image") && l.Loops:
+	case l.bare() && !strings.Contains(l.Whole, "Image") && parts.NoCommand(l.Whole) == "" && l.Loops:
 		return l.outside("crashes", l.Text())
 	}
-	if kind, name := parts.Absent(l.Words); name != "" {
+	if kind, name := parts.Absent(l.Whole); name != "" {
 		return l.withoutVolume(kind, name)
 	}
 	few := l.Loops && parts.FewerThanTwo(l.config().entry) != "" // then it does not come to what it shares by
@@ -252,9 +254,12 @@ func (l *pluginLink) mend() Mend {
 	case strings.HasPrefix(l.Where, "config-manager") && value != "":
 		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", pluginConfigLabel, value, n.Name)
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+pluginConfigLabel+"-  # the default; or the name of an entry of its ConfigMap")
-	case strings.Contains(l.Words, "Image"):
+	case strings.Contains(l.Whole, "Image"):
 		l.pull(&m, "device plugin")
-	case strings.Contains(l.Words, parts.NotPermitted):
+	case parts.NoCommand(l.Whole) != "":
+		m.Title = "correct the command of the device plugin on " + n.Name + ": its image has no program " + parts.NoCommand(l.Whole)
+		m.Commands = append([]string{parts.EditSet(pod) + "  # spec.template.spec.containers[].command and args"}, m.Commands[1:]...)
+	case strings.Contains(l.Whole, parts.NotPermitted):
 		m.Title = "let the device plugin read the GPUs of " + n.Name + " that are in MIG mode: they are not broken, its container lacks the right to"
 		m.Commands = append(m.Commands, parts.Permit(pod, l.s.kit.SetOf(pod))...)
 	}

@@ -43,7 +43,7 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 			return f
 		}
 	}
-	if l.Where == "driver-validation" && !strings.Contains(l.Words, "Image") {
+	if l.Where == "driver-validation" && !strings.Contains(l.Whole, "Image") {
 		return l.unaccepted()
 	}
 	f := l.finding(Runtime, Failed, diagnosis.RuntimeNotConfigured, "has a container runtime that does not hand out GPUs: its container toolkit fails at "+l.Text())
@@ -52,7 +52,7 @@ func (s *Stack) toolkit(n *view.Node) *Finding {
 	}
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "mend the container toolkit of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", l.pod.Namespace, l.pod.Name), fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again", l.pod.Namespace, l.pod.Name)}}}
-	if strings.Contains(l.Words, "Image") {
+	if strings.Contains(l.Whole, "Image") {
 		l.pull(&f.Mends[0], "container toolkit")
 		return f
 	}

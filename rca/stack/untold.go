@@ -145,7 +145,7 @@ func (l *pluginLink) blind() *Finding {
 	does := "runs there and announces none"
 	switch {
 	case l.State == "" && l.s.since(l.Since) > kubeletTime:
-	case l.Loops && !strings.Contains(l.Words, "Image"):
+	case l.Loops && !strings.Contains(l.Whole, "Image"):
 		does = "crashes there"
 	default:
 		return nil

@@ -28,7 +28,8 @@ const (
 type Look struct {
 	State State  // empty: it is Ready
 	Where string // the container that it is about
-	Words string // its own
+	Words string // its own, in a sentence: of long ones what stands between is left out
+	Whole string // the same as long as they are, to decide by
 	Since time.Time
 	Loops bool // it was started again and again
 	Told  bool // the words are an Event's: nothing in the pod says so
@@ -47,16 +48,27 @@ func (l Look) Text() string {
 // failing are the reasons of a waiting container that do not pass by themselves soon.
 var failing = []string{"CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
-// maxWords is the length of a quotation in a sentence, in characters.
-const maxWords = 160
+// maxWords is the length of a quotation in a sentence, and maxWhole of one to decide by, in characters.
+const (
+	maxWords = 160
+	maxWhole = 4096 // the kubelet keeps as much of a container's end (pkg/kubelet/container, MaxContainerTerminationMessageLength)
+)
 
 // Look reads a pod's status: the first container that is not done or not ready is what the
 // others wait for.
 func (k *Kit) Look(p *corev1.Pod) Look {
+	l := k.look(p, maxWords)
+	if l.Whole = l.Words; l.State != "" {
+		l.Whole = k.look(p, maxWhole).Words
+	}
+	return l
+}
+
+func (k *Kit) look(p *corev1.Pod, most int) Look {
 	began := k.Begun(p)
 	if p.Spec.NodeName == "" {
 		words, claims := scheduled(p)
-		return Look{State: Failed, Words: "not scheduled: " + view.Quotable(words, maxWords), Since: p.CreationTimestamp.Time, Claims: append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))}
+		return Look{State: Failed, Words: "not scheduled: " + quote(words, most), Since: p.CreationTimestamp.Time, Claims: append(claims, diagnosis.That("spec.nodeName", "", diagnosis.Absent, ""))}
 	}
 	for _, c := range p.Status.InitContainerStatuses {
 		done := c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
@@ -66,19 +78,19 @@ func (k *Kit) Look(p *corev1.Pod) Look {
 		if done || sidecar && c.Started != nil && *c.Started {
 			continue
 		}
-		return k.container(p, c, began, true)
+		return k.container(p, c, began, true, most)
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		if !c.Ready {
-			return k.container(p, c, began, false)
+			return k.container(p, c, began, false, most)
 		}
 	}
 	if p.Status.Phase == corev1.PodFailed && p.Status.Reason != "" { // its kubelet refused it
-		return Look{State: Failed, Words: says(p.Status.Reason, p.Status.Message), Since: began, Claims: []diagnosis.Claim{diagnosis.That("status.reason", "", diagnosis.Is, p.Status.Reason), diagnosis.Says(p.Status.Message)}}
+		return Look{State: Failed, Words: says(p.Status.Reason, p.Status.Message, most), Since: began, Claims: []diagnosis.Claim{diagnosis.That("status.reason", "", diagnosis.Is, p.Status.Reason), diagnosis.Says(p.Status.Message)}}
 	}
 	if len(p.Status.ContainerStatuses) == 0 && p.Status.Phase != corev1.PodRunning && !Ready(p) {
 		if e := k.unstarted[p.Namespace+"/"+p.Name]; e != nil {
-			return Look{State: Failed, Words: unstartedWords(e), Since: began, Told: true, Claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
+			return Look{State: Failed, Words: unstartedWords(e, most), Since: began, Told: true, Claims: []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}}
 		}
 		return Look{State: Starting, Words: "its containers are not created yet", Since: began}
 	}
@@ -91,22 +103,22 @@ func byBoots(c corev1.ContainerStatus, began time.Time) bool {
 	return last != nil && last.FinishedAt.Time.Before(began)
 }
 
-func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool) Look {
+func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time, init bool, most int) Look {
 	l := Look{State: Starting, Where: c.Name, Since: began, Loops: c.RestartCount > 2 && !byBoots(c, began), Claims: containerClaims(c, init)}
 	switch now := c.State; {
 	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
-		l.State, l.Words = Failed, says(now.Waiting.Reason, now.Waiting.Message)
+		l.State, l.Words = Failed, says(now.Waiting.Reason, now.Waiting.Message, most)
 		if now.Waiting.Reason == "CrashLoopBackOff" {
 			l.Words = now.Waiting.Reason
 		}
 		l.Loops = now.Waiting.Reason == "CrashLoopBackOff"
 	case now.Waiting != nil:
-		l.Words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message)
+		l.Words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message, most)
 		if e := k.unstarted[p.Namespace+"/"+p.Name]; e != nil && !Said(e).Before(moved(p)) {
-			l.State, l.Where, l.Words, l.Told, l.Claims = Failed, "", unstartedWords(e), true, []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}
+			l.State, l.Where, l.Words, l.Told, l.Claims = Failed, "", unstartedWords(e, most), true, []diagnosis.Claim{diagnosis.Says(unstartedSays(e))}
 		}
 	case now.Terminated != nil:
-		l.State, l.Words = Failed, ended(*now.Terminated)
+		l.State, l.Words = Failed, ended(*now.Terminated, most)
 	case now.Running != nil:
 		l.Since, l.Words = now.Running.StartedAt.Time, "running and not ready"
 		if init {
@@ -114,7 +126,7 @@ func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time
 		}
 	}
 	if last := c.LastTerminationState.Terminated; last != nil && (l.State != Starting || l.Loops) {
-		l.Words += fmt.Sprintf(" (%d restarts; last %s)", c.RestartCount, ended(*last))
+		l.Words += fmt.Sprintf(" (%d restarts; last %s)", c.RestartCount, ended(*last, most))
 	}
 	return l
 }
@@ -141,8 +153,8 @@ func moved(p *corev1.Pod) time.Time {
 	return last
 }
 
-func ended(t corev1.ContainerStateTerminated) string {
-	return says(fmt.Sprintf("exit %d", t.ExitCode), inner(t.Message))
+func ended(t corev1.ContainerStateTerminated, most int) string {
+	return says(fmt.Sprintf("exit %d", t.ExitCode), inner(t.Message), most)
 }
 
 // inner is what a container's end was about, where a runtime tells it: what its hook said last, without the words of
@@ -162,9 +174,12 @@ func inner(message string) string {
 	return lines[len(lines)-1]
 }
 
+// quote is text of others within so many characters: who speaks stands first, and why last.
+func quote(message string, most int) string { return view.Told(view.Quotable(message, maxWhole), most) }
+
 // says is a reason with its message.
-func says(reason, message string) string {
-	if message = view.Quotable(message, maxWords); message == "" {
+func says(reason, message string, most int) string {
+	if message = quote(message, most); message == "" {
 		return reason
 	}
 	return reason + ": " + message
@@ -198,8 +213,8 @@ func ReadySince(p *corev1.Pod) time.Time {
 
 // unstartedWords are the kubelet's own, or its runtime's, without those of the calls that
 // they came through.
-func unstartedWords(e *corev1.Event) string {
-	return e.Reason + ": " + view.Quotable(unstartedSays(e), maxWords)
+func unstartedWords(e *corev1.Event, most int) string {
+	return e.Reason + ": " + quote(unstartedSays(e), most)
 }
 
 func unstartedSays(e *corev1.Event) string {
