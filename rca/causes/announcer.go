@@ -62,6 +62,9 @@ func AnnouncerOf(c *Case, name corev1.ResourceName) *Announcer {
 func (a *Announcer) look(c *Case) {
 	ref := view.ObjectRef("DaemonSet", a.Set.Namespace, a.Set.Name)
 	a.evidence = []diagnosis.Evidence{diagnosis.Fact(ref, "is a device plugin: it uses the kubelet's folder for them", diagnosis.That("spec.template.spec.volumes", "", diagnosis.Contains, pluginSockets))}
+	if !usesSockets(a.Set) {
+		a.evidence = []diagnosis.Evidence{diagnosis.Fact(ref, "is a device plugin by its image", diagnosis.That("spec.template.spec.containers", "", diagnosis.Contains, pluginImage))}
+	}
 	var told diagnosis.Evidence
 	for _, p := range c.Cluster.State.Pods {
 		if by := metav1.GetControllerOfNoCopy(p); by == nil || by.UID != a.Set.UID || p.Namespace != a.Set.Namespace || view.Ended(p) {
@@ -97,7 +100,14 @@ func (a *Announcer) Says() string {
 	return name + "runs on " + a.Pod.Spec.NodeName + " and has none to give there"
 }
 
+// pluginImage is in the names of the images of device plugins.
+const pluginImage = "device-plugin"
+
 func isPlugin(d *appsv1.DaemonSet) bool {
+	return usesSockets(d) || slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(path.Base(k.Image), pluginImage) })
+}
+
+func usesSockets(d *appsv1.DaemonSet) bool {
 	return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.HostPath != nil && strings.HasSuffix(path.Clean(v.HostPath.Path), pluginSockets)
 	})

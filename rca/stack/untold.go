@@ -101,7 +101,7 @@ func (s *Stack) operatorBlind(n *view.Node) *Finding {
 // unable: node feature discovery has a pod on the node that fails, so nobody has looked there. nil where it
 // has none, or that runs and has seen nothing.
 func (p *part) unable() *Finding {
-	if p.pod == nil || p.State != parts.Failed && !p.Loops || len(p.s.kit.Sets(parts.Plugin)) == 0 {
+	if p.pod == nil || p.State != parts.Failed && !p.Loops || len(p.s.kit.Sets(parts.Plugin)) == 0 && p.s.operator == nil && p.s.policy == "" {
 		return nil
 	}
 	f := p.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at "+p.Text())
