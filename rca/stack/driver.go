@@ -202,10 +202,13 @@ func (l *driverLink) ofHost() *Finding {
 		}
 		says := "has no driver: " + why + ", and the machine has none that works"
 		if label == "pre-installed" { // it may have one, of a release that the operator's does not take
+			if !kept {
+				why = "the machine has its own, by label " + DeployDriver + "=" + label
+			}
 			says = "has no driver that the GPU Operator's validation accepts: " + why
 		}
 		f := s.finding(Driver, Missing, diagnosis.DriverNotReady, says, podRef(p.pod), "waits in "+p.Text(), p.Claims...)
-		if kept {
+		if kept || label == "pre-installed" {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+DeployDriver+"="+label, n.Labelled(DeployDriver)...))
 		}
 		f.Certainty = diagnosis.Likely
@@ -217,6 +220,9 @@ func (l *driverLink) ofHost() *Finding {
 			f.Mends[0].Title = "see why driver-validation accepts no driver of the machine of " + n.Name + ", or give it one"
 			f.Mends[0].Steps = append([]string{"see what driver-validation says"}, f.Mends[0].Steps...)
 			f.Mends[0].Steps[len(f.Mends[0].Steps)-1] = "where nvidia-smi works and the validation still fails, take a driver release that the GPU Operator's supports, or a newer GPU Operator; where there is no driver, install NVIDIA's, or have the GPU Operator do it"
+			if !kept {
+				f.Mends[0].Commands = f.Mends[0].Commands[:1] // the operator is not to put another over it
+			}
 			f.Mends[0].Commands = slices.Insert(f.Mends[0].Commands, 0, fmt.Sprintf("kubectl -n %s logs %s -c driver-validation --tail=30", p.pod.Namespace, p.pod.Name))
 			f.Mends = append(f.Mends, afterUpgrade(n, until))
 		}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/unpend/unpend/nodeprobe"
 	"k8s.io/utils/ptr"
 
+	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -118,7 +118,12 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 			f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(v.pod), v.Text(), v.Claims...))
 			m.Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", v.pod.Namespace, v.pod.Name)}, m.Commands...)
 			f.Mends = []Mend{m}
-		} else if l.Loops && r == parts.Toolkit { // it has looked again and again by itself
+		}
+		if r == parts.Toolkit && strings.Contains(l.Whole, "unresolvable CDI") { // the toolkit describes the GPUs when it starts
+			m.Title, m.Risk, m.Stops = "have the container toolkit of "+l.n.Name+" describe its GPUs again (CDI): make its pod again", diagnosis.LowRisk, []*corev1.Pod{of.pod}
+			m.Commands = append([]string{fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, and it writes /var/run/cdi when it starts", of.pod.Namespace, of.pod.Name)}, m.Commands...)
+			f.Mends = []Mend{m}
+		} else if l.Loops && r == parts.Toolkit && len(f.Mends) > 1 { // it has looked again and again by itself
 			m.Steps, m.Commands = homes.TakeIn(l.n, of.pod)
 			m.Unproven = "what the container runtime has taken in is in no object"
 			f.Mends = []Mend{m}
