@@ -33,9 +33,9 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	case diagnosis.MIGConfigFailed, diagnosis.MIGConfigStuck, diagnosis.VolumeConflict:
 		return some()
 	case diagnosis.GPURequestTooLarge: // of a pod that its queue would take if it were not
-		return c.TooLargeForAll()
+		return causes.TooLargeForAll(c)
 	case diagnosis.QueueNotAdmitted:
-		return c.Everywhere[id] && !c.TooLargeForAll()
+		return c.Everywhere[id] && !causes.TooLargeForAll(c)
 	case diagnosis.QueueMisconfigured, diagnosis.DRAClaimMissing:
 		return c.Everywhere[id]
 	case diagnosis.NodeSelectorMismatch:

@@ -195,7 +195,7 @@ HostResourcesShort proven n1: no more pods are allowed on it
 		}, `
 Unknown proven n1: no node offers example.com/fpga, which it asks: nothing has ever announced it
   Pod/ml/w: asks example.com/fpga, which no node offers
-  Node/n1: allocatable example.com/fpga=0
+  Node/n1: no allocatable example.com/fpga
 `},
 	}.run(t)
 }

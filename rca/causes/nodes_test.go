@@ -253,7 +253,7 @@ GPUStackNotOnNode possible n1: may have GPUs that nobody has looked for: the dev
   DaemonSet/gpus/plugin: it selects nodes by label feature.node.kubernetes.io/pci-10de.present=true, which is absent
 Unknown proven n1: no node offers example.com/card, which it asks: nothing has ever announced it
   Pod/ml/w: asks example.com/card, which no node offers
-  Node/n1: allocatable example.com/card=0
+  Node/n1: no allocatable example.com/card
 `},
 	}.run(t)
 }

@@ -10,7 +10,7 @@ import (
 
 // TooLargeForAll says of a pod that its queue never admits whether it asks for more GPUs than any node has, and the queue could take
 // as many as there are: a larger quota helps nobody, and asking for fewer takes both away.
-func (c *Case) TooLargeForAll() bool {
+func TooLargeForAll(c *Case) bool {
 	w, asks, cut := c.Queue.Queued(), maps.Clone(c.Wants), false
 	for _, a := range c.Asks {
 		most := int64(0)

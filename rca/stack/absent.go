@@ -25,7 +25,9 @@ func (l *pluginLink) absentRuntime() *Finding {
 		f.Certainty = diagnosis.Likely // its words alone
 		m := l.s.configure(l.n)
 		m.Title, m.Minutes = "give "+l.n.Name+" a machine image that has NVIDIA's container toolkit", 15
-		m.Steps, m.Commands = homes.OtherImage(l.n)
+		if m.Steps, m.Commands = homes.OtherImage(l.n); !parts.MachineTold(l.n) { // nobody makes it from an image
+			m.Title = "install NVIDIA's container toolkit on " + l.n.Name + " again, and start its container runtime again"
+		}
 		f.Mends = []Mend{m}
 		return f
 	}

@@ -130,7 +130,7 @@ func TestARuntimeThatTheMachineLacks(t *testing.T) {
 	for program, want := range map[string]diagnosis.CauseID{"nvidia-container-runtime": diagnosis.RuntimeNotConfigured, "runc": diagnosis.DevicePluginDown} {
 		l := newLab()
 		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector, l.DaemonSets = nil, []*appsv1.DaemonSet{l.sets[parts.Plugin]}
-		l.chartNode(map[string]string{"karpenter.k8s.aws/instance-gpu-name": "l4"})
+		l.chartNode(map[string]string{"karpenter.k8s.aws/instance-gpu-name": "l4", corev1.LabelInstanceTypeStable: "g6.xlarge"})
 		begun := func(p *corev1.Pod) {
 			p.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))
 			p.Status.StartTime, p.Status.Phase, p.Status.Conditions = &p.CreationTimestamp, corev1.PodPending, nil

@@ -175,7 +175,21 @@ func inner(message string) string {
 }
 
 // quote is text of others within so many characters: who speaks stands first, and why last.
-func quote(message string, most int) string { return view.Told(view.Quotable(message, maxWhole), most) }
+// Of a longer one whole words between are left out: a part of a number is another number.
+func quote(message string, most int) string {
+	r := []rune(view.Quotable(message, maxWhole))
+	if len(r) <= most {
+		return string(r)
+	}
+	head, tail := string(r[:most/3]), string(r[len(r)-(most-most/3-3):])
+	if i := strings.LastIndexByte(head, ' '); i > 0 {
+		head = head[:i]
+	}
+	if i := strings.IndexByte(tail, ' '); i >= 0 && i < len(tail)/2 {
+		tail = tail[i+1:]
+	}
+	return head + " … " + tail
+}
 
 // says is a reason with its message.
 func says(reason, message string, most int) string {
