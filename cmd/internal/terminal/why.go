@@ -84,9 +84,13 @@ func (o reasons) why(d diagnosis.Diagnosis) []string {
 	if room := o.whyLines() - len(rows); len(shown) > room {
 		shown, rest = shown[:room-1], shown[room-1:]
 	}
-	told := map[diagnosis.CauseID]bool{}
+	told, own := map[diagnosis.CauseID]bool{}, len(rows)
 	for _, g := range shown {
 		rows = append(rows, o.groupRow(d, g, told))
+	}
+	if at := ofRoot(d, shown); own > 0 && at >= 0 { // the root stands first
+		root := rows[own+at]
+		rows = slices.Insert(slices.Delete(rows, own+at, own+at+1), 0, root)
 	}
 	if len(rest) > 0 {
 		rows = append(rows, o.restRow(d, rest))
@@ -95,6 +99,14 @@ func (o reasons) why(d diagnosis.Diagnosis) []string {
 		rows = append(rows, row{says: "no node could be judged"})
 	}
 	return o.tree(rows)
+}
+
+// ofRoot is the first group of nodes that the root cause keeps the pod from, where it is one of nodes; -1 for none.
+func ofRoot(d diagnosis.Diagnosis, shown []group) int {
+	if len(d.Causes) == 0 || ofNoNode(d, d.Causes[0]) != "" {
+		return -1
+	}
+	return slices.IndexFunc(shown, func(g group) bool { return slices.Contains(g.causes, d.Causes[0].ID) })
 }
 
 // ofNoNode is what a cause says of the pod or of the cluster: all of it where it names no node, else what stands before the words
