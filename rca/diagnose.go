@@ -168,7 +168,16 @@ func orderCauses(c *causes.Case, nodes []diagnosis.NodeBlockers, all []diagnosis
 			view.Rank(a.Certainty == diagnosis.Proven)-view.Rank(b.Certainty == diagnosis.Proven),
 		)
 	})
+	if len(roots) == 0 && len(all) > 1 && !leads[all[0].ID] && apart(c, all[0]) && all[1].ID != diagnosis.Unknown && all[1].Certainty == diagnosis.Proven {
+		all[0], all[1] = all[1], all[0]
+	}
 	return all
+}
+
+// apart says of a taint that is not tolerated that all of its nodes are kept for the cluster itself: workloads are meant to be
+// kept from them, and that is not why one waits.
+func apart(c *causes.Case, a diagnosis.Cause) bool {
+	return a.ID == diagnosis.UntoleratedTaint && !slices.ContainsFunc(a.Nodes, func(name string) bool { return !causes.SetApart(c, name) })
 }
 
 // reach is on how many nodes a cause is: of those that have GPUs, where such are asked, for the others would not take the

@@ -52,14 +52,6 @@ func (c *Bench) addToleration(n *view.Node) []edit.Change {
 	})}
 }
 
-// criticalAddons is the taint of nodes that are for the cluster's own add-ons: AKS keeps application pods
-// off system pools by it, Karpenter's and EKS Auto Mode's pools of that name do.
-const criticalAddons = "CriticalAddonsOnly"
-
-// controlPlanes are the taints by which the nodes of the control plane are kept for it: kubeadm's, now and before 1.24, and
-// those of RKE.
-var controlPlanes = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/controlplane", "node-role.kubernetes.io/etcd"}
-
 // forOthers says why nobody here knows whether the pod may be where it would tolerate those taints: they
 // set nodes apart for what it is not, and it could be elsewhere by its selector and by whom it has to be near.
 // Empty where it may.
@@ -79,9 +71,9 @@ func (c *Bench) forOthers(add []corev1.Toleration) string {
 		}
 		switch {
 		case !elsewhere:
-		case t.Key == criticalAddons && corev1helpers.PodPriority(c.Pod) < view.SystemCritical:
+		case t.Key == terms.CriticalAddons && corev1helpers.PodPriority(c.Pod) < view.SystemCritical:
 			return "nodes with taint " + t.Key + " are for the cluster's own add-ons: whether this may be there only their owner knows"
-		case slices.Contains(controlPlanes, t.Key) && corev1helpers.PodPriority(c.Pod) < view.SystemCritical:
+		case terms.SetApart(corev1.Taint{Key: t.Key}) && corev1helpers.PodPriority(c.Pod) < view.SystemCritical:
 			return "nodes with taint " + t.Key + " are for the control plane: whether this may be there only their owner knows"
 		case withGPUs && !view.HoldsGPU(c.Wants) && len(c.Pod.Spec.ResourceClaims) == 0:
 			return "nodes with taint " + t.Key + " have GPUs, and it asks for none: whether it may be there only their owner knows"

@@ -169,6 +169,9 @@ func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate
 			out = left(causes)
 		}
 	}
+	if onlyApart(out) { // to be let on nodes that are kept for others is no help by itself
+		out = append(out, c.room(causes)...)
+	}
 	slices.SortFunc(out, func(a, b *candidate) int { return cmp.Or(a.order(b, true), strings.Compare(a.fix.Title, b.fix.Title)) })
 	for i, f := range out {
 		f.fix.ID, f.fix.Class = i+1, f.class()
@@ -442,6 +445,22 @@ func (c *Finder) another(causes []diagnosis.Cause) []*candidate {
 	f := c.candidate(nil, []edit.Change{ch})
 	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: ch.Untestable}
 	return []*candidate{f}
+}
+
+// onlyApart says whether all that was found is to be let on nodes of which nobody here knows whether they are for such pods.
+func onlyApart(all []*candidate) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(f *candidate) bool {
+		return f.fix.Kind != diagnosis.AddToleration || f.fix.Proof.Verdict != diagnosis.Unproven
+	})
+}
+
+// room is what a person does for a pod that others leave too little for; none where that is not the matter.
+func (c *Finder) room(causes []diagnosis.Cause) []*candidate {
+	at := slices.IndexFunc(causes, func(a diagnosis.Cause) bool { return a.ID == diagnosis.HostResourcesShort })
+	if at < 0 {
+		return nil
+	}
+	return c.manual(causes[at : at+1])
 }
 
 // manual is offered when nothing computed was accepted.

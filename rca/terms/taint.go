@@ -75,3 +75,16 @@ var startupTaints = []string{
 func Departing(t corev1.Taint) bool {
 	return t.Key == "ToBeDeletedByClusterAutoscaler" || t.Key == "karpenter.sh/disrupted"
 }
+
+// CriticalAddons is the taint of nodes that are for the cluster's own add-ons: AKS keeps application pods
+// off system pools by it, Karpenter's and EKS Auto Mode's pools of that name do.
+const CriticalAddons = "CriticalAddonsOnly"
+
+// controlPlanes are the taints by which the nodes of the control plane are kept for it: kubeadm's, now and before 1.24, and
+// those of RKE.
+var controlPlanes = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/controlplane", "node-role.kubernetes.io/etcd"}
+
+// SetApart says whether a taint keeps a node for the cluster itself: that workloads are kept from it is meant.
+func SetApart(t corev1.Taint) bool {
+	return t.Key == CriticalAddons || slices.Contains(controlPlanes, t.Key)
+}
