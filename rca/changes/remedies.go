@@ -40,7 +40,7 @@ type remedy struct {
 // remedies says of each cause what can be done about it, a line each. What makes room
 // for a pod whatever the cause is (evictions, a smaller request) is resourceChanges' own.
 var remedies = map[diagnosis.CauseID]remedy{
-	diagnosis.MIGLayoutMismatch:   {layout: true, repair: ofNodeFor(mend.Configure, diagnosis.MIGLayoutMismatch)},
+	diagnosis.MIGLayoutMismatch:   {layout: true, repair: ofNodeFor(mend.LayOut, diagnosis.MIGLayoutMismatch)},
 	diagnosis.MIGFragmented:       {layout: true},
 	diagnosis.MIGFull:             {layout: true},
 	diagnosis.MIGInstancesInUse:   {layout: true},

@@ -37,6 +37,9 @@ func (c *Bench) changeGPURequest(n *view.Node, cause diagnosis.CauseID, a view.A
 		title := "ask " + string(name) + " instead of " + string(a.Resource) + want.Lost(sizeOf(name))
 		out[i] = c.ChangeRequest(cause, title, edit.AskOther(a.Resource, name))
 		out[i].Less = int64(max(0, want.Memory-sizeOf(name).Memory) + max(0, want.Compute-sizeOf(name).Compute))
+		if name == view.WholeGPU {
+			out[i].Untestable = layouts.WholeDoubt(n)
+		}
 	}
 	return out
 }
@@ -62,7 +65,7 @@ func (c *Bench) otherName(n *view.Node) []edit.Change {
 // reset is none after it.
 func (c *Bench) real(n *view.Node, name corev1.ResourceName, count int64) bool {
 	if len(n.GPUs) == 0 && name == view.WholeGPU {
-		return n.Geometry == nil || !c.Cluster.ClassOf(n).Pending
+		return layouts.FormerWhole(n) == nil && (n.Geometry == nil || !c.Cluster.ClassOf(n).Pending)
 	}
 	profile, mig := strings.CutPrefix(string(name), view.MIGPrefix)
 	if !mig || n.Geometry == nil || layouts.Shares(n, view.Ask{Resource: name}) || strings.HasSuffix(profile, view.SharedSuffix) {

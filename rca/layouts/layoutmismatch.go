@@ -73,6 +73,9 @@ func mismatchByCounts(n *view.Node, a view.Ask) *view.Finding {
 	if len(n.Profiles()) == 0 && n.Geometry != nil {
 		return nil
 	}
+	if f := FormerWhole(n); f != nil {
+		return view.Found(diagnosis.Possible, "does not offer "+a.Each()+"; "+f.Says, diagnosis.Fact(n.Ref(), "advertises "+n.Advertised()+"; "+f.Says, f.Claims...), n.Doubted())
+	}
 	c, ok := n.CountsFor(a)
 	switch {
 	case ok && c.Fits(a):

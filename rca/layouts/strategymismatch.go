@@ -18,8 +18,8 @@ func MixesUnderSingle(n *view.Node) bool {
 	return n.Manager().Strategy == view.StrategySingle && strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-MIG-INVALID")
 }
 
-// offersProfiles says whether the node offers instances of some profile.
-func offersProfiles(n *view.Node) bool {
+// OffersProfiles says whether the node offers instances of some profile.
+func OffersProfiles(n *view.Node) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(n.Status.Allocatable)), func(name corev1.ResourceName) bool {
 		return strings.HasPrefix(string(name), view.MIGPrefix) && n.Allocatable(name) > 0
 	})
@@ -47,7 +47,7 @@ func StrategyMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 	if strategy == "mixed" && len(n.GPUs) > 0 && n.Geometry != nil && len(n.GPUs) == len(n.Geometry.Report.GPUs) {
 		return view.Found(diagnosis.Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact()...)
 	}
-	if strategy == "mixed" && n.Geometry == nil && s.Capacity == 0 && offersProfiles(n) {
+	if strategy == "mixed" && n.Geometry == nil && s.Capacity == 0 && OffersProfiles(n) {
 		return view.Found(diagnosis.Likely, "its GPUs are partitioned, strategy mixed offers nvidia.com/mig-*", fact()...)
 	}
 	return nil
