@@ -37,9 +37,7 @@ func (c *Bench) changeGPURequest(n *view.Node, cause diagnosis.CauseID, a view.A
 		title := "ask " + string(name) + " instead of " + string(a.Resource) + want.Lost(sizeOf(name))
 		out[i] = c.ChangeRequest(cause, title, edit.AskOther(a.Resource, name))
 		out[i].Less = int64(max(0, want.Memory-sizeOf(name).Memory) + max(0, want.Compute-sizeOf(name).Compute))
-		if name == view.WholeGPU {
-			out[i].Untestable = layouts.WholeDoubt(n)
-		}
+		out[i].Untestable = layouts.WholeDoubt(n, name)
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/layouts"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -25,6 +26,9 @@ func (c *Bench) uniform(n *view.Node) []edit.Change {
 	}
 	if i := slices.IndexFunc(c.Asks, func(a view.Ask) bool { return a.Profile != "" }); i >= 0 {
 		return []edit.Change{byProfile(c, n, c.Asks[i])}
+	}
+	if layouts.ByHand(n) && n.PluginPod() != nil {
+		return []edit.Change{mend.Alike(c.Workload, n)}
 	}
 	if n.Geometry == nil || n.Doubt != "" || len(n.GPUs) != len(n.Geometry.Report.GPUs) {
 		return []edit.Change{c.uniformTo(n, "NAME", "nobody knows which layout costs least: nothing reports what all GPUs of "+n.Name+" have, and who is on them")}

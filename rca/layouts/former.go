@@ -57,8 +57,8 @@ func fewestGPUs(n *view.Node, profile string, count int64) int64 {
 
 // WholeDoubt says why nobody knows whether the whole GPUs that a node offers are there: it offers instances too, was laid
 // out otherwise before, and nothing tells how many GPUs it has.
-func WholeDoubt(n *view.Node) string {
-	if n.Geometry != nil || n.Labels[view.LabelGPUCount] != "" || n.Allocatable(view.WholeGPU) == 0 || !OffersProfiles(n) {
+func WholeDoubt(n *view.Node, asks corev1.ResourceName) string {
+	if asks != view.WholeGPU || n.Geometry != nil || n.Labels[view.LabelGPUCount] != "" || n.Allocatable(view.WholeGPU) == 0 || !OffersProfiles(n) {
 		return ""
 	}
 	former := slices.DeleteFunc(slices.Sorted(maps.Keys(n.Status.Capacity)), func(name corev1.ResourceName) bool {

@@ -41,8 +41,8 @@ func TestWholeGPUsOfAFormerLayout(t *testing.T) {
 		if f := FormerWhole(n); f != nil {
 			says = f.Says
 		}
-		if says != tc.says || WholeDoubt(n) != tc.by {
-			t.Errorf("%s: %q, %q", name, says, WholeDoubt(n))
+		if WholeDoubt(n, mig1) != "" || says != tc.says || WholeDoubt(n, view.WholeGPU) != tc.by {
+			t.Errorf("%s: %q, %q", name, says, WholeDoubt(n, view.WholeGPU))
 		}
 	}
 }

@@ -166,7 +166,7 @@ func TestWhatCountsTell(t *testing.T) {
 		"just enough slices":        {nil, func(w *rcatest.World) { holder(w, "h", big) }, big, offers + "\n"},
 		"no MIG by its label":       {edits{label(view.LabelMIGCapable, "false"), label("nvidia.com/gpu.product", "NVIDIA-L4")}, nil, big, offers + "\nnot capable, likely: NVIDIA-L4 has no MIG\n"},
 		"a board without it":        {nil, nil, "nvidia.com/mig-1g.12gb", "mismatch, possible: does not offer 1g.12gb\nunsupported, likely: NVIDIA-A100-SXM4-40GB has no profile 1g.12gb; the nearest is 1g.10gb\n"},
-		"layouts that have no name": {edits{label(view.LabelMIGStrategy, "single"), label("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-INVALID")}, nil, view.WholeGPU, "strategy, proven: strategy single meets mixed layouts, so nothing is offered\n"},
+		"layouts that have no name": {edits{label(view.LabelMIGStrategy, "single"), label("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-INVALID")}, nil, view.WholeGPU, "strategy, proven: strategy single finds GPUs that it cannot name: MIG is on without instances, on beside off, or of several profiles (nothing reports which), so nothing is offered\n"},
 		"single, of one layout":     {edits{label(view.LabelMIGStrategy, "single")}, nil, view.WholeGPU, ""},
 		"whole GPUs are cut":        {edits{has(mig1, "7")}, nil, view.WholeGPU, "strategy, likely: its GPUs are partitioned, strategy mixed offers nvidia.com/mig-*\n"},
 		"and nothing is offered":    {edits{has(mig1, "0")}, nil, view.WholeGPU, ""},

@@ -12,8 +12,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// MixesUnderSingle says that strategy single finds layouts that it cannot name: the
-// device plugin runs and offers nothing (GPU feature discovery, internal/lm).
+// MixesUnderSingle says that strategy single finds GPUs that it cannot name: the
+// device plugin runs or ends and offers nothing (GPU feature discovery, internal/lm).
 func MixesUnderSingle(n *view.Node) bool {
 	return n.Manager().Strategy == view.StrategySingle && strings.HasSuffix(n.Labels["nvidia.com/gpu.product"], "-MIG-INVALID")
 }
@@ -33,7 +33,8 @@ func StrategyMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 		return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("label %s=%s, advertises %s", view.LabelMIGStrategy, strategy, n.Advertised()), append(n.Labelled(view.LabelMIGStrategy), n.Advertises()...)...)}
 	}
 	if _, ok := s.MIG(); ok && MixesUnderSingle(n) {
-		return view.Found(diagnosis.Proven, "strategy single meets mixed layouts, so nothing is offered, and would name no profile", append(fact(), diagnosis.Fact(n.Ref(), "label nvidia.com/gpu.product="+n.Labels["nvidia.com/gpu.product"], n.Labelled("nvidia.com/gpu.product")...))...)
+		says, evidence := Unnamed(n)
+		return view.Found(diagnosis.Proven, says+", so nothing is offered, and would name no profile", append(fact(), evidence...)...)
 	}
 	if _, ok := s.MIG(); ok && strategy == "single" && s.Allocatable == 0 {
 		return view.Found(diagnosis.Proven, "strategy single offers MIG devices as nvidia.com/gpu", fact()...)
@@ -42,7 +43,8 @@ func StrategyMismatch(_ *view.Cluster, n *view.Node, s *Short) *view.Finding {
 		return nil
 	}
 	if MixesUnderSingle(n) {
-		return view.Found(diagnosis.Proven, "strategy single meets mixed layouts, so nothing is offered", fact()...)
+		says, evidence := Unnamed(n)
+		return view.Found(diagnosis.Proven, says+", so nothing is offered", append(fact(), evidence...)...)
 	}
 	if strategy == "mixed" && len(n.GPUs) > 0 && n.Geometry != nil && len(n.GPUs) == len(n.Geometry.Report.GPUs) {
 		return view.Found(diagnosis.Proven, "every GPU is partitioned, strategy mixed offers nvidia.com/mig-*", fact()...)
