@@ -19,6 +19,9 @@ func leading(c *causes.Case, nodes []diagnosis.NodeBlockers, id diagnosis.CauseI
 	if causes.OfStack(id) {
 		return some()
 	}
+	if p := c.Claims.Pinned(); p != nil && slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool { return n.Name == p.Node && alone(c, n, id) }) {
+		return true // its claim has its devices there, and what keeps the pod from that node alone does
+	}
 	switch id {
 	case diagnosis.Unknown: // its device plugin has announced there what it has none of now
 		return slices.ContainsFunc(nodes, func(n diagnosis.NodeBlockers) bool {

@@ -15,6 +15,9 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 	if c.Claims.CauseOn(n, b.Blocker) != diagnosis.DRANoDeviceMatches {
 		return nil
 	}
+	if p := c.Claims.Pinned(); p != nil && p.Node != n.Name {
+		return &finding{diagnosis.Proven, p.Text(), []diagnosis.Evidence{p.Evidence()}}
+	}
 	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Asks {
 		if says, evidence := c.Claims.Misses(a, n.Name); says != "" {

@@ -73,6 +73,9 @@ func (c *Case) notReady(n *view.Node) *finding {
 		f.Says += fmt.Sprintf(", and %s/%s, which %s, does not work: %s", p.Namespace, p.Name, strings.Replace(s.Opening(), "taint "+s.Taint(), "it", 1), says)
 		f.Evidence = append(f.Evidence, evidence)
 	}
+	if o := terms.OverfullOn(c.Subject(), n); o != nil {
+		f.Says, f.Evidence = f.Says+": "+o.Says(), append(f.Evidence, o.Evidence()...)
+	}
 	return found(f)
 }
 

@@ -116,6 +116,9 @@ func unusedClaims(c *edit.Workload, n *view.Node) []*resourcev1.ResourceClaim {
 // Fix corrects, in every request that no device serves, or none of the node, the
 // clauses in the way: what the nearest device has instead, or without the clause.
 func Fix(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change {
+	if p := c.Claims.Pinned(); p != nil && p.Node != n.Name {
+		return nil // it has its devices, and asks for those that exist
+	}
 	var out []edit.Change
 	for _, guard := range []bool{false, true} {
 		edits := map[*resourcev1.ResourceClaim]*resourcev1.ResourceClaim{}

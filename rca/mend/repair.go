@@ -72,7 +72,7 @@ const readyAgain = 15 * time.Minute
 // would open it may have to be let on it first.
 func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	until, commands := "is Ready again", []string{"kubectl describe node " + n.Name}
-	if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeDiskPressure }) { // its kubelet has freed what it may
+	if terms.UnderDiskPressure(n) { // its kubelet has freed what it may
 		commands = append(commands, "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host df -h /var/lib/kubelet /var/lib/containerd /var/log  # which disk is full; then free some there, or give the machine a larger one", "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # who starts again and again fills it with what each start leaves")
 	}
 	title := "wait until " + n.Name + " is Ready"
@@ -102,6 +102,9 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	}
 	open := func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) }
 	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " " + until, Title: title, Node: open, Commands: commands}
+	if o := terms.OverfullOn(c.Subject(), n); o != nil {
+		ch = writeElsewhere(c, n, ch, o)
+	}
 	if f := c.Broken(n); f == nil || !f.Unready {
 		return ch
 	}
