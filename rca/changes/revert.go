@@ -98,11 +98,7 @@ func (c *Bench) awaitsMIGOff(n *view.Node) bool {
 func (b back) byHand(config, why string) edit.Change {
 	ch := edit.Change{Kind: diagnosis.RevertMIGConfig, Cause: b.cause, Manual: true, Minutes: 6, Risk: diagnosis.MediumRisk, Title: "take the MIG layout of " + b.n.Name + " back",
 		Untestable: "by hand: " + why}
-	label := fmt.Sprintf("kubectl label node %s %s=%s --overwrite", b.n.Name, view.LabelMIGConfig, config)
-	if config == "NAME" {
-		label += "  # NAME: the last layout that worked"
-	}
-	ch.Commands = append([]string{label}, mend.StartPaused(b.n)...)
+	ch.Commands = append([]string{mend.LabelWith(b.Workload, b.n, config)}, mend.StartPaused(b.n)...)
 	if config == "NAME" { // to a layout that its GPUs have not, so nobody may be on them
 		ch.Drained = b.n.GPUHolders()
 	}

@@ -365,5 +365,6 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 		title = fmt.Sprintf("have ResourceClaim %s ask for another MIG profile, or a whole GPU: the driver on %s cannot make %s", claim, p.Spec.NodeName, device)
 		commands = append(commands, "# the selector of its template, or of who makes the claim; then have the pod made again: a claim does not change. A later version of the driver may make that profile, too")
 	}
-	return []edit.Change{edit.LookAt(diagnosis.DRAPrepareFailed, title, "what the driver on the node would do next is not known", commands...)}
+	ch := edit.LookAt(diagnosis.DRAPrepareFailed, title, "what the driver on the node would do next is not known", commands...)
+	return []edit.Change{restartOlder(c, p, ch)}
 }

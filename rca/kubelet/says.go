@@ -3,6 +3,7 @@ package kubelet
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ func (c *Case) Refused() (f *view.Finding, words string) {
 	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...), words
 }
 
+// knewNone are a kubelet's words for devices of which it knew none (pkg/kubelet/lifecycle, InsufficientResourceError).
+var knewNone = regexp.MustCompile(`Node didn't have enough resource: \S+/\S+, requested: \d+, used: \d+, capacity: 0\b`)
+
 // itSaid quotes the kubelet.
 func (c *Case) itSaid() string {
 	text := strings.TrimPrefix(strings.Join(strings.Fields(c.Refusal.Message), " "), "Pod was rejected: ")
@@ -48,7 +52,7 @@ func (c *Case) itSaid() string {
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
 	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", PluginSays: "device plugin gave none", Behindhand: "kubelet counts otherwise",
-		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it", NotPermitted: "plugin may not read MIG GPUs"}[b]
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it", NotPermitted: "plugin may not read MIG GPUs", MemoryUnaligned: "no NUMA node has the memory"}[b]
 }
 
 // behindSays is what stands behind the refusal, as far as that can be told.
@@ -104,6 +108,11 @@ func (c *Case) behindSays(t *Turned) string {
 		says = fmt.Sprintf("what its containers ask is left there, and is not with the overhead of RuntimeClass %s, %s %s: %s has placed it as if it had none", ptr.Deref(c.refused().Spec.RuntimeClassName, ""), adds.String(), name, c.Scheduler) + c.countsNow(t)
 	case CountedOver:
 		says = "by the kubelet's own count the node was full" + c.countsNow(t)
+		if knewNone.MatchString(c.Refusal.Message) {
+			says = "the kubelet knew of none there yet, as it does until the device plugin has registered with it" + c.countsNow(t)
+		}
+	case MemoryUnaligned: // pkg/kubelet/cm/memorymanager, policy_static.go: no other policy refuses
+		says = "its Memory Manager (policy Static) finds no NUMA nodes with so much memory left"
 	}
 	if t.Init != "" && t.Behind != InitAsksToo {
 		says += fmt.Sprintf("; its init container %s asks for the devices too", t.Init)

@@ -41,6 +41,7 @@ const (
 	PluginSays                    // the device plugin answered with an error of its own
 	NotByHAMi                     // HAMi's device plugin gives only what HAMi's scheduler has placed, and another has placed it
 	NotPermitted                  // the device plugin's container may not read GPUs in MIG mode
+	MemoryUnaligned               // its Memory Manager finds no NUMA nodes with so much memory left
 )
 
 // Turned is a kubelet's refusal of the case's pod.
@@ -110,6 +111,7 @@ var toldByText = []struct {
 	is   Behind
 }{
 	{parts.NotPermitted, NotPermitted},
+	{"[memorymanager]", MemoryUnaligned},
 	{"calling nvml.Init", NVMLLost},
 	{"GetPreferredAllocation rpc failed", GPULost},
 	{"GPU is lost", GPULost},

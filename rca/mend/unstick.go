@@ -28,7 +28,7 @@ func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Cha
 		Untestable: "what MIG manager makes of it no copy can show"}
 	ch.Detail = func(ch *edit.Change) {
 		ch.Steps = []string{"cordon " + n.Name}
-		ch.Commands = []string{"kubectl cordon " + n.Name}
+		ch.Commands = []string{managerLog(n), "kubectl cordon " + n.Name}
 		for _, p := range holders {
 			ch.Steps = append(ch.Steps, "evict "+p.Namespace+"/"+p.Name)
 			ch.Commands = append(ch.Commands, edit.EvictCommand(p))
@@ -75,8 +75,8 @@ func endHostClients(n *view.Node, cause diagnosis.CauseID) edit.Change {
 	return edit.Change{Kind: diagnosis.Manual, Cause: cause, Manual: true, Minutes: minutes, Risk: diagnosis.MediumRisk,
 		Title:      "end what else uses the GPUs of " + n.Name + ", then have MIG manager try again",
 		Untestable: "no pod holds its GPUs, and what runs on the host is in no object",
-		Steps:      []string{"see on " + n.Name + " which process has a GPU open (DCGM and nvidia-persistenced are services, nvidia_drm and nvidia_modeset modules)", "stop it", "have MIG manager try again"},
-		Commands: append(append([]string{host + "sh -c 'lsof /dev/nvidia* || fuser -v /dev/nvidia*'", host + "sh -c 'lsmod | grep nvidia'",
+		Steps:      []string{"see in MIG manager's log what it fails at", "see on " + n.Name + " which process has a GPU open (DCGM and nvidia-persistenced are services, nvidia_drm and nvidia_modeset modules)", "stop it", "have MIG manager try again"},
+		Commands: append(append([]string{managerLog(n), host + "sh -c 'lsof /dev/nvidia* || fuser -v /dev/nvidia*'", host + "sh -c 'lsmod | grep nvidia'",
 			host + "systemctl stop nvidia-persistenced nvidia-dcgm dcgm-exporter  # those of them that run", host + "modprobe -r nvidia_drm nvidia_modeset  # where a display holds it"}, tryAgain(n)...), StartPaused(n)...)}
 }
 
@@ -92,14 +92,18 @@ func switchByReboot(n *view.Node, on bool) edit.Change {
 	ch.Untestable = "nothing tells that it is the mode that MIG manager fails at but its log; and a reboot cannot be tried on a copy"
 	ch.Steps = []string{"see in MIG manager's log that a mode change is pending", "drain " + n.Name + ", set the mode and reboot it: the mode stays, and MIG manager applies " + n.Labels[view.LabelMIGConfig] + " when it starts",
 		"for the next time: env WITH_REBOOT=true of ClusterPolicy's spec.migManager has MIG manager reboot nodes for it, and drain none before"}
-	look := fmt.Sprintf("kubectl logs -A -l app=nvidia-mig-manager --tail=50  # of %s", n.Name)
-	if p := n.MIGManagerPod(); p != nil {
-		look = fmt.Sprintf("kubectl -n %s logs %s --tail=50", p.Namespace, p.Name)
-	}
 	set := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi -mig %d  # where a container installs the driver: chroot /host/run/nvidia/driver", n.Name, value)
 	after := append(ch.Commands[1:], StartPaused(n)...)
-	ch.Commands = append([]string{look, ch.Commands[0], set}, append(after, fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState))...)
+	ch.Commands = append([]string{managerLog(n), ch.Commands[0], set}, append(after, fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState))...)
 	return ch
+}
+
+// managerLog reads what MIG manager fails at: it writes no Events.
+func managerLog(n *view.Node) string {
+	if p := n.MIGManagerPod(); p != nil {
+		return fmt.Sprintf("kubectl -n %s logs %s --tail=50  # MIG manager's: what it fails at", p.Namespace, p.Name)
+	}
+	return fmt.Sprintf("kubectl get pods -A -l app=nvidia-mig-manager --field-selector spec.nodeName=%s  # then its log: what it fails at", n.Name)
 }
 
 // tryAgain starts MIG manager's pod on the node again: it looks at the label when it starts,

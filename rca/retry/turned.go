@@ -136,11 +136,13 @@ func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
 	case kubelet.PluginSays:
 		out = append(out, askPlugin(c, t))
+	case kubelet.MemoryUnaligned:
+		out = append(out, askOfOneNUMA(c, t))
 	case kubelet.OwnWords:
 		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 5, Risk: diagnosis.NoRisk, Title: "look at what the kubelet of " + t.On + " says", Untestable: "the kubelet decides by what no object tells",
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", c.Pod.Namespace, c.Pod.Name), "kubectl describe node " + t.On}})
 	}
-	if t.Storm() && (elsewhere(c, t) || t.Behind != kubelet.PluginSays) { // else it would have no node at all, and its owner tries again by itself
+	if t.Storm() && (elsewhere(c, t) || t.Behind != kubelet.PluginSays && t.Behind != kubelet.MemoryUnaligned) { // else it would have no node at all, and its owner tries again by itself
 		out = append(out, cordonFirst(c, t))
 	}
 	return out

@@ -66,10 +66,13 @@ func (s *Stack) DRADriver(asked string) *DRA {
 		if pod := s.kit.Pod(n, parts.DRADriver); pod != nil {
 			if l := s.kit.Look(pod); l.State != "" {
 				dra := &DRA{fmt.Sprintf("the driver's pod on %s is not ready: %s", n.Name, l.Text()), diagnosis.Fact(podRef(pod), l.Text(), l.Claims...), "mend NVIDIA's DRA driver on " + n.Name,
-					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name)), d.Upgrade(chartDRA) + "--set nvidiaDriverRoot=" + s.driverRoot(n)}, d.Rolled(s.w)}
-				if l.Where == draInit && l.State == parts.Waiting {
-					dra.Says += ": it waits until it finds nvidia-smi and libnvidia-ml below its nvidiaDriverRoot"
+					[]string{strings.TrimSpace(fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50%s", pod.Namespace, pod.Name, l.Before()))}, nil}
+				if awaits := l.Where == draInit && l.State == parts.Waiting; awaits || parts.FindsNoDriver(l.Words) {
+					dra.Commands, dra.Stops = append(dra.Commands, d.Upgrade(chartDRA)+"--set nvidiaDriverRoot="+s.driverRoot(n)), d.Rolled(s.w)
 					dra.Title = "point NVIDIA's DRA driver at where the driver of " + n.Name + " is (nvidiaDriverRoot)"
+					if awaits {
+						dra.Says += ": it waits until it finds nvidia-smi and libnvidia-ml below its nvidiaDriverRoot"
+					}
 				}
 				return dra
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/unpend/unpend/cmd/internal/program/console"
@@ -138,7 +139,7 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 	near := ""
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s.", t.name, p.Namespace, p.Name, incident.Standing(p))))
+			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s%s.", t.name, p.Namespace, p.Name, incident.Standing(p), liesAround(st, p))))
 			return nil
 		}
 		if _, _, waits := incident.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {
@@ -154,6 +155,25 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 		return fmt.Errorf("%s is not there; did you mean %s?", t, near)
 	}
 	return fmt.Errorf("%s is not there, and nothing waits", t)
+}
+
+// liesAround says why a pod has failed, and of one whose ReplicaSet has all that it wants that it may go: nobody deletes it.
+func liesAround(st *cluster.State, p *corev1.Pod) string {
+	if p.Status.Phase != corev1.PodFailed || p.Status.Reason == "" {
+		return ""
+	}
+	text := ": " + p.Status.Reason
+	if words := strings.Join(strings.Fields(p.Status.Message), " "); words != "" {
+		text += " (" + strings.TrimSuffix(words, ".") + ")"
+	}
+	by := metav1.GetControllerOfNoCopy(p)
+	for _, set := range st.ReplicaSets {
+		if by == nil || set.UID != by.UID || set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas {
+			continue
+		}
+		text += fmt.Sprintf("; replicaset/%s has all that it wants (%d), so this one only lies around and may be deleted: kubectl -n %s delete pod %s", set.Name, *set.Spec.Replicas, p.Namespace, p.Name)
+	}
+	return text
 }
 
 func (t target) String() string {
