@@ -16,7 +16,7 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 		return nil
 	}
 	if p := c.Claims.Pinned(); p != nil && p.Node != n.Name {
-		return &finding{diagnosis.Proven, p.Text(), []diagnosis.Evidence{p.Evidence()}}
+		return &finding{diagnosis.Proven, p.Text(), p.Evidence(n.Name)}
 	}
 	f := &finding{Certainty: diagnosis.Proven}
 	for _, a := range c.Claims.Asks {

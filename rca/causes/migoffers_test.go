@@ -119,6 +119,7 @@ MIGStrategyMismatch proven n1: strategy single offers MIG devices as nvidia.com/
 		}, `
 MIGStrategyMismatch proven n1: strategy single meets mixed layouts, so nothing is offered
   Node/n1: label nvidia.com/mig.strategy=single, advertises nvidia.com/gpu=0
+  Node/n1: label nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB-MIG-INVALID
 `},
 		"strategy mixed offers no whole GPU of those that are partitioned": {func(w *world) {
 			w.gpuNode(twos)

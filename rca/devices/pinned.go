@@ -52,8 +52,9 @@ func (p *Pinned) Text() string {
 	return fmt.Sprintf("ResourceClaim %s is allocated to devices of %s, and so for no other node", p.Claim.Name, p.Node)
 }
 
-// Evidence is what shows it.
-func (p *Pinned) Evidence() diagnosis.Evidence {
-	return diagnosis.Fact("ResourceClaim/"+p.Claim.Namespace+"/"+p.Claim.Name, "is allocated to devices of "+p.Node,
-		diagnosis.That("status.allocation", "", diagnosis.Exists, ""), diagnosis.That("status.allocation.nodeSelector", "", diagnosis.Contains, p.Node))
+// Evidence is what shows it of another node.
+func (p *Pinned) Evidence(other string) []diagnosis.Evidence {
+	return []diagnosis.Evidence{diagnosis.Fact("ResourceClaim/"+p.Claim.Namespace+"/"+p.Claim.Name, "is allocated to devices of "+p.Node,
+		diagnosis.That("status.allocation", "", diagnosis.Exists, ""), diagnosis.That("status.allocation.nodeSelector", "", diagnosis.Contains, p.Node)),
+		diagnosis.Fact("Node/"+other, "is another node than "+p.Node, diagnosis.That("metadata.name", "", diagnosis.IsNot, p.Node))}
 }

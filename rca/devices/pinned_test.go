@@ -42,7 +42,7 @@ func TestAClaimOfOneNode(t *testing.T) {
 		got := ""
 		if p := v.Pinned(); p != nil {
 			got = p.Node
-			if p.Text() != "ResourceClaim c is allocated to devices of b, and so for no other node" || p.Evidence().Ref != "ResourceClaim/ml/c" {
+			if p.Text() != "ResourceClaim c is allocated to devices of b, and so for no other node" || p.Evidence("a")[0].Ref != "ResourceClaim/ml/c" {
 				t.Errorf("%s: %s", name, p.Text())
 			}
 		}

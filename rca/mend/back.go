@@ -19,7 +19,7 @@ func LabelWith(c *edit.Workload, n *view.Node, entry string) string {
 	why := ""
 	if entry == Unnamed {
 		if off := offEntry(c, n); off != "" {
-			entry, why = off, "  # its GPUs have MIG off, as this entry has them"
+			entry, why = off, "  # by what the node offers its GPUs have MIG off, as this entry has them"
 		} else {
 			why = "  # NAME: the last layout that worked"
 			others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Cluster.ConfigOf(n).Entries)), func(e string) bool { return e == n.Labels[view.LabelMIGConfig] })
