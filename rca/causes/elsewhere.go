@@ -7,6 +7,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/queues/full"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
@@ -84,6 +85,9 @@ var (
 		f := w.Finding()
 		if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() {
 			f.Says, f.Evidence = k.Says()+"; "+f.Says, append(f.Evidence, k.Evidence(c.Queue)...)
+		}
+		if q := full.Of(c.Queue); q != nil && !w.OfCard() && !w.OfTimeout() {
+			f.Says, f.Evidence = q.Says()+"; "+f.Says, append(f.Evidence, q.Evidence(c.Queue)...)
 		}
 		if w.OfQueue() || c.Queue.Grouped() {
 			f.Evidence = append(f.Evidence, slices.DeleteFunc(c.Queue.OfQueue(), func(e diagnosis.Evidence) bool { return slices.ContainsFunc(f.Evidence, e.Same) })...)

@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/queues/full"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
@@ -68,6 +69,8 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out = append(growOther(c, diagnosis.SchedulerRefused), out...) // no autoscaler reckons by its books
 	case w.OfCluster():
 		out = forAll(c, by, ch)
+	case full.Of(c.Queue) != nil:
+		out = holdMore(c, full.Of(c.Queue), ch)
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
 		out[0].Commands = append([]string{look}, queueCommands(c)...)
@@ -80,6 +83,19 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out = append(out, askLess(c, "ask for less than its queue may have"))
 	}
 	return out
+}
+
+// holdMore is for the queue that has given out, by its own figures, what the pod would need of it.
+func holdMore(c *edit.Workload, q *full.Queue, ch edit.Change) []edit.Change {
+	ch.Title = fmt.Sprintf("let Queue %s hold more than %s %s", q.Name, q.May.String(), q.Resource)
+	if who := q.Who(); who != "" {
+		ch.Title += ", or wait for " + who
+	}
+	ch.Commands = append([]string{fmt.Sprintf(`kubectl patch queues.scheduling.volcano.sh %s --type merge -p '{"spec":{"capability":{"%s":"%s"}}}'  # the least by which one more fits`, q.Name, q.Resource, q.Enough())}, queueCommands(c)...)
+	if q.Left() == "0" {
+		return []edit.Change{ch} // then no smaller request fits
+	}
+	return []edit.Change{ch, askLess(c, fmt.Sprintf("ask for no more than the %s %s that Queue %s has left", q.Left(), q.Resource, q.Name))}
 }
 
 // submitAgain is for the gang that its scheduler has given up: another application is another gang.

@@ -180,7 +180,7 @@ func (c *Case) volcanoBroken() *Broken {
 
 func (c *Case) volcanoClosed() *Broken {
 	const resource, kind = "queues.scheduling.volcano.sh", "Queue"
-	for name, o := range c.volcanoQueues {
+	for name, o := range c.VolcanoQueues {
 		if o == nil && name == "default" && len(c.Cluster.State.Queues.Volcano) == 0 {
 			return nil // Volcano makes it when it starts
 		}
@@ -204,7 +204,7 @@ func (c *Case) kaiBroken() *Broken {
 		return nil
 	}
 	name := cmp.Or(c.Pod.Labels["kai.scheduler/queue"], c.Pod.Labels["runai/queue"])
-	if o := c.group(); o != nil {
+	if o := c.Group(); o != nil {
 		name = cmp.Or(nestedText(o, "spec", "queue"), name)
 	}
 	const resource, kind = "queues.scheduling.run.ai", "Queue"
@@ -240,7 +240,7 @@ func (c *Case) kaiBroken() *Broken {
 // meant finds a queue that exists in a label of the pod which KAI does not read, as runai/queue of its first versions: its
 // group is then for the default queue.
 func meant(c *Case, q *Broken) {
-	if c.group() == nil || c.Pod.Labels[kaiQueue] != "" {
+	if c.Group() == nil || c.Pod.Labels[kaiQueue] != "" {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Pod.Labels)) {

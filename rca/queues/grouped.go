@@ -21,7 +21,7 @@ func (c *Case) Grouped() bool { return c.Held != nil && c.Held.Group != "" }
 
 // stands is the evidence that a group waits in the place of its pods; none for pods that exist.
 func (c *Case) stands() []diagnosis.Evidence {
-	o := c.group()
+	o := c.Group()
 	if !c.Grouped() || o == nil {
 		return nil
 	}
@@ -41,14 +41,14 @@ func (c *Case) stands() []diagnosis.Evidence {
 // OfQueue is what Volcano's queues have of what is asked, the group's own and those above it, and
 // who counts as using it without a pod that runs; nothing for pods of other schedulers.
 func (c *Case) OfQueue() []diagnosis.Evidence {
-	asks, _, _ := c.asksAtOnce()
+	asks, _, _ := c.AsksAtOnce()
 	out := c.stands()
 	if c.Grouped() { // of pods that exist their own conditions are told
 		for _, w := range c.groupWords() {
 			out = append(out, w.Evidence())
 		}
 	}
-	for name, o := range c.volcanoQueues {
+	for name, o := range c.VolcanoQueues {
 		if o == nil {
 			break
 		}
@@ -73,7 +73,7 @@ func hasOf(queue *unstructured.Unstructured, r corev1.ResourceName) []diagnosis.
 		if of[1] == "guarantee" {
 			path = append(path, "resource")
 		}
-		if q, has := quantities(queue, path...)[r]; has {
+		if q, has := Quantities(queue, path...)[r]; has {
 			parts = append(parts, of[1]+" "+q.String())
 			claims = append(claims, diagnosis.That(strings.Join(path, "."), string(r), diagnosis.Is, q.String()))
 		}
@@ -103,9 +103,9 @@ func (k *Counted) Ref() string {
 
 // Counted are those of the queues that the pod's group is for, of what it asks: devices alone.
 func (c *Case) Counted() []Counted {
-	asks, _, _ := c.asksAtOnce()
+	asks, _, _ := c.AsksAtOnce()
 	var out []Counted
-	for name, o := range c.volcanoQueues {
+	for name, o := range c.VolcanoQueues {
 		if o == nil {
 			break
 		}
@@ -122,8 +122,8 @@ func (c *Case) Counted() []Counted {
 func countedOf(c *Case, queue string, r corev1.ResourceName) []Counted {
 	var out []Counted
 	for _, g := range c.Cluster.State.PodGroups.Volcano {
-		asks, has := quantities(g, "spec", "minResources")[r]
-		mine := g.GetNamespace() == c.Pod.Namespace && (c.Held != nil && g.GetName() == c.Held.Group || g == c.group())
+		asks, has := Quantities(g, "spec", "minResources")[r]
+		mine := g.GetNamespace() == c.Pod.Namespace && (c.Held != nil && g.GetName() == c.Held.Group || g == c.Group())
 		if mine || !has || asks.IsZero() || cmp.Or(nestedText(g, "spec", "queue"), "default") != queue || nestedText(g, "status", "phase") != "Inqueue" || len(out) == maxCounted {
 			continue
 		}
@@ -144,11 +144,11 @@ func (c *Case) countedIn(queue string, r corev1.ResourceName) []diagnosis.Eviden
 
 // Missing is how much of a resource the pod's group asks for beyond what is free on all nodes together.
 func Missing(c *Case, r corev1.ResourceName) int64 {
-	g := c.group()
+	g := c.Group()
 	if g == nil {
 		return 0
 	}
-	asked := quantities(g, "spec", "minResources")[r]
+	asked := Quantities(g, "spec", "minResources")[r]
 	missing := asked.Value()
 	for _, n := range c.Cluster.SortedNodes() {
 		missing -= n.Allocatable(r) - n.HeldOf(r)

@@ -23,7 +23,7 @@ func Overguaranteed(c *Case) *Overguarantee {
 	}
 	var first *Overguarantee
 	for _, q := range c.Cluster.State.Queues.Volcano {
-		guaranteed := quantities(q, "spec", "guarantee", "resource")
+		guaranteed := Quantities(q, "spec", "guarantee", "resource")
 		for _, name := range slices.Sorted(maps.Keys(guaranteed)) {
 			var has resource.Quantity
 			for _, n := range c.Cluster.SortedNodes() {

@@ -77,7 +77,7 @@ func (q Quota) Spare(n *view.Node) bool {
 func (q Quota) asks(name string) (sum resource.Quantity, known bool) {
 	counted := nested(q.w, "status", "resourceRequests")
 	for _, set := range counted {
-		n, has := quantities(&unstructured.Unstructured{Object: set}, "resources")[corev1.ResourceName(name)]
+		n, has := Quantities(&unstructured.Unstructured{Object: set}, "resources")[corev1.ResourceName(name)]
 		if has {
 			sum.Add(n)
 		}

@@ -43,7 +43,7 @@ const root = "root"
 // checkHierarchicalQueue; volcano issues 4684 and 4819): the loss of one GPU was enough. Later versions go on with what is
 // there. So it is told of a group that is Pending, and of which no word says that its queue is full.
 func (c tree) broken() *Broken {
-	o := c.group()
+	o := c.Group()
 	w, told := c.Refused()
 	if o == nil || nestedText(o, "status", "phase") != "Pending" || !told || w.OfQueue() || c.Cluster.State.Unread["Node"] != "" || !c.tiered() {
 		return nil
@@ -77,7 +77,7 @@ func (c tree) overdrawn(q *unstructured.Unstructured) *Overdrawn {
 	if q.GetName() == root {
 		return nil
 	}
-	may := quantities(q, "spec", "capability")
+	may := Quantities(q, "spec", "capability")
 	for _, r := range slices.Sorted(maps.Keys(may)) {
 		over := Overdrawn{Resource: r, May: may[r]}
 		for at, depth := q, 0; over.Of == "" && depth < maxQueues; depth++ {
@@ -89,7 +89,7 @@ func (c tree) overdrawn(q *unstructured.Unstructured) *Overdrawn {
 			if at = objectOf(c.Cluster.State.Queues.Volcano, "", parent); at == nil {
 				break
 			}
-			if has, names := quantities(at, "spec", "capability")[r]; names {
+			if has, names := Quantities(at, "spec", "capability")[r]; names {
 				over.Has, over.Of = has, "Queue "+parent
 			}
 		}

@@ -27,7 +27,7 @@ func Podless(c *Case) []*unstructured.Unstructured {
 			members[types.NamespacedName{Namespace: p.Namespace, Name: name}] = true
 		}
 	}
-	own := c.group()
+	own := c.Group()
 	return slices.DeleteFunc(slices.Clone(st.PodGroups.Volcano), func(g *unstructured.Unstructured) bool {
 		return g == own || nestedText(g, "status", "phase") != "Inqueue" || metav1.GetControllerOfNoCopy(g) != nil || st.Now.Sub(g.GetCreationTimestamp().Time) < forsaken ||
 			members[types.NamespacedName{Namespace: g.GetNamespace(), Name: g.GetName()}]

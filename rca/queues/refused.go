@@ -33,7 +33,7 @@ func (c *Case) Refused() (Word, bool) {
 // groupWords are what the conditions of the pod's group say (KAI's schedulingConditions,
 // pkg/apis/scheduling/v2alpha2; Volcano's conditions of type Unschedulable).
 func (c *Case) groupWords() []Word {
-	o := c.group()
+	o := c.Group()
 	if o == nil {
 		return nil
 	}
@@ -53,9 +53,9 @@ func (c *Case) groupWords() []Word {
 	return out
 }
 
-// group is the object of the pod's group, also where it is no gang; nil for none that was
+// Group is the object of the pod's group, also where it is no gang; nil for none that was
 // read.
-func (c *Case) group() *unstructured.Unstructured {
+func (c *Case) Group() *unstructured.Unstructured {
 	k, name := view.Membership(c.Pod)
 	if name == "" || k.Groups == nil {
 		return nil
@@ -142,7 +142,7 @@ func HasRoom(c *Case) bool {
 	if !c.Fits {
 		return false
 	}
-	o := c.group()
+	o := c.Group()
 	if o == nil {
 		return true
 	}

@@ -16,7 +16,7 @@ const ShardLabel = "kai.scheduler/node-pool"
 
 // shardOf is the one whose scheduler looks at the pod; empty: the first.
 func shardOf(c *Case) string {
-	if o := c.group(); o != nil {
+	if o := c.Group(); o != nil {
 		return o.GetLabels()[ShardLabel]
 	}
 	return c.Pod.Labels[ShardLabel]

@@ -14,15 +14,15 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// volcanoQueues goes from the Queue of the pod's PodGroup up to the root's children, by name;
+// VolcanoQueues goes from the Queue of the pod's PodGroup up to the root's children, by name;
 // nil with the name of one that was not read ends it.
-func (c *Case) volcanoQueues(yield func(string, *unstructured.Unstructured) bool) {
+func (c *Case) VolcanoQueues(yield func(string, *unstructured.Unstructured) bool) {
 	st := c.Cluster.State
 	if c.SchedulerName() != "volcano" || st.Unread["Queue.scheduling.volcano.sh"] != "" {
 		return
 	}
 	name := c.Pod.Annotations["scheduling.volcano.sh/queue-name"]
-	if o := c.group(); o != nil {
+	if o := c.Group(); o != nil {
 		name = cmp.Or(nestedText(o, "spec", "queue"), name)
 	}
 	for depth := 0; name != "" && name != "root" && depth < maxQueues; depth++ {
@@ -47,12 +47,12 @@ type Excess struct {
 // nil where it fits into all of them when they are empty. A resource that a capability does
 // not name is another plugin's affair.
 func (c *Case) Beyond() *Excess {
-	asks, of, ref := c.asksAtOnce()
-	for name, o := range c.volcanoQueues {
+	asks, of, ref := c.AsksAtOnce()
+	for name, o := range c.VolcanoQueues {
 		if o == nil {
 			return nil
 		}
-		may := quantities(o, "spec", "capability")
+		may := Quantities(o, "spec", "capability")
 		for _, r := range slices.Sorted(maps.Keys(may)) {
 			wants, limit := asks[r], may[r]
 			if wants.Cmp(limit) <= 0 {
@@ -61,29 +61,29 @@ func (c *Case) Beyond() *Excess {
 			x := &Excess{Queue: name, Resource: r, Asks: wants, Holds: limit}
 			x.Finding = *view.Found(diagnosis.Likely, fmt.Sprintf("%s asks for %s %s, and Volcano's Queue %s may hold %s of it in all", of, wants.String(), r, name, limit.String()),
 				diagnosis.Fact(refOf("Queue", o), fmt.Sprintf("spec.capability: %s %s", r, limit.String()), diagnosis.That("spec.capability", string(r), diagnosis.Is, limit.String())),
-				diagnosis.Fact(ref, fmt.Sprintf("asks for %s %s", wants.String(), r), c.asksOf(r, wants)...))
+				diagnosis.Fact(ref, fmt.Sprintf("asks for %s %s", wants.String(), r), c.AsksOf(r, wants)...))
 			return x
 		}
 	}
 	return nil
 }
 
-// asksOf claims what a group asks together, or what the pod does that asks more alone.
-func (c *Case) asksOf(r corev1.ResourceName, wants resource.Quantity) []diagnosis.Claim {
-	if o := c.group(); o != nil {
-		if least, has := quantities(o, "spec", "minResources")[r]; has && least.Cmp(wants) == 0 {
+// AsksOf claims what a group asks together, or what the pod does that asks more alone.
+func (c *Case) AsksOf(r corev1.ResourceName, wants resource.Quantity) []diagnosis.Claim {
+	if o := c.Group(); o != nil {
+		if least, has := Quantities(o, "spec", "minResources")[r]; has && least.Cmp(wants) == 0 {
 			return []diagnosis.Claim{diagnosis.That("spec.minResources", string(r), diagnosis.Is, wants.String())}
 		}
 	}
 	return c.Cluster.OfPod(c.Pod, diagnosis.That(diagnosis.Requests, string(r), diagnosis.Is, wants.String()))
 }
 
-// asksAtOnce is what has to be granted together: what the pod's PodGroup says, and no less than
+// AsksAtOnce is what has to be granted together: what the pod's PodGroup says, and no less than
 // the pod itself asks.
-func (c *Case) asksAtOnce() (asks map[corev1.ResourceName]resource.Quantity, of, ref string) {
+func (c *Case) AsksAtOnce() (asks map[corev1.ResourceName]resource.Quantity, of, ref string) {
 	asks, of, ref = view.PodRequests(c.Pod), "it", c.podRef()
-	if o := c.group(); o != nil {
-		if least := quantities(o, "spec", "minResources"); len(least) > 0 {
+	if o := c.Group(); o != nil {
+		if least := Quantities(o, "spec", "minResources"); len(least) > 0 {
 			asks = maps.Clone(asks)
 			for r, q := range least {
 				if own := asks[r]; own.Cmp(q) < 0 {
@@ -96,8 +96,8 @@ func (c *Case) asksAtOnce() (asks map[corev1.ResourceName]resource.Quantity, of,
 	return asks, of, ref
 }
 
-// quantities is a list of resources; what is no quantity is left out.
-func quantities(o *unstructured.Unstructured, path ...string) map[corev1.ResourceName]resource.Quantity {
+// Quantities is a list of resources; what is no quantity is left out.
+func Quantities(o *unstructured.Unstructured, path ...string) map[corev1.ResourceName]resource.Quantity {
 	list, _, err := unstructured.NestedMap(o.Object, path...)
 	if err != nil {
 		return nil
