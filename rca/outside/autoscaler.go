@@ -103,12 +103,18 @@ func RefusedByCloud(c *edit.Workload) []edit.Change {
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.CloudCapacityRefused, Manual: true, Risk: diagnosis.LowRisk, Untestable: onlyTheCloud}
 	switch {
 	case scaling.Has(g.Codes, scaling.Quota):
-		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + "): nothing in the cluster changes that"
+		ch.Title = "have the cloud account's quota raised (" + scaling.Names(g.Codes) + beyond(c) + "): nothing in the cluster changes that"
 		ch.Commands = quotaCommands(c)
 		if p := ofSpotAlone(c); p != nil {
 			return []edit.Change{onDemandToo(c, p), ch}
 		}
+		if p := ofSpotToo(c); p != nil {
+			ch.Title = strings.TrimSuffix(ch.Title, ": nothing in the cluster changes that") + ", which is of spot machines alone"
+			return []edit.Change{askOnDemand(c, p), ch}
+		}
 		return []edit.Change{ch}
+	case scaling.Has(g.Codes, scaling.Unnamed):
+		return []edit.Change{nameReservation(c)}
 	case scaling.Has(g.Codes, scaling.Addresses):
 		return []edit.Change{otherSubnet(c)}
 	case len(g.Codes) > 0 && !scaling.Has(g.Codes, scaling.Stockout) && !scaling.Has(g.Codes, scaling.Unsaid) && !scaling.Has(g.Codes, scaling.Reserved):

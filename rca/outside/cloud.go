@@ -17,6 +17,18 @@ func provider(c *edit.Workload) string {
 			return cloud
 		}
 	}
+	for _, n := range c.Cluster.SortedNodes() {
+		for key := range n.Labels {
+			if strings.HasPrefix(key, "kubernetes.azure.com/") || strings.HasPrefix(key, "karpenter.azure.com/") {
+				return "azure"
+			}
+		}
+	}
+	for _, p := range c.Cluster.Outlook().Pools {
+		if p.Class.Kind == "AKSNodeClass" {
+			return "azure"
+		}
+	}
 	for _, g := range c.Growth().Groups {
 		switch {
 		case strings.Contains(g.Name, "googleapis.com"):

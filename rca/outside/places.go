@@ -69,6 +69,23 @@ func otherReservation(c *edit.Workload) edit.Change {
 	return ch
 }
 
+// reservedBy begins the selectors by which GKE is told which reservation a machine comes from.
+const reservedBy = "cloud.google.com/reservation-"
+
+// nameReservation is for the machine that was to come from a reservation which is not there, or may not be used: to wait for
+// machines, or to take others, is no answer to that.
+func nameReservation(c *edit.Workload) edit.Change {
+	ch := growing(diagnosis.CloudCapacityRefused, "name a reservation that exists, by selector "+reservedBy+"name in "+c.WorkloadName())
+	change := fmt.Sprintf("nodeSelector: {%[1]saffinity: specific, %[1]sname: RESERVATION}", reservedBy)
+	if name := c.PodSpec().NodeSelector[reservedBy+"name"]; name != "" {
+		ch.Title = fmt.Sprintf("name another reservation than %s in %s, or take %s* out of its selector", name, c.WorkloadName(), reservedBy)
+	}
+	ch.Untestable, ch.Risk = onlyTheCloud, diagnosis.MediumRisk
+	ch.Drained = c.Cluster.Running(c.Incident.Workload)
+	ch.Commands = []string{"gcloud compute reservations list --format='table(name,zone,status,specificReservation.count,specificReservation.inUseCount)'  # those of the machine type that is asked, in the zone that was tried", c.EditByHand(change)}
+	return ch
+}
+
 // besides are the places that a class has found but for those that are full; where it has none, those that
 // other classes have, if they may be used for it as well.
 func besides(full, own []string, of func(scaling.Class) []string, c *edit.Workload) []string {

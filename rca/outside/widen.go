@@ -2,6 +2,7 @@ package outside
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -85,4 +86,52 @@ func onDemandToo(c *edit.Workload, p *scaling.Pool) edit.Change {
 	ch.Commands = []string{fmt.Sprintf(`kubectl patch nodepool %s --type json -p '[{"op":"test","path":"/spec/template/spec/requirements/%[2]d/key","value":"%[3]s"},{"op":"add","path":"/spec/template/spec/requirements/%[2]d/values/-","value":"on-demand"}]'`, p.Name, at, capacityType),
 		"kubectl get nodeclaims -w", fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}
 	return ch
+}
+
+// ofSpotToo is the NodePool that takes on-demand machines beside spot, where what the cloud refuses is spot's alone and the pod
+// may have either: Karpenter chooses spot as long as it may. nil else.
+func ofSpotToo(c *edit.Workload) *scaling.Pool {
+	pools := c.Growth().Pools
+	if k := c.Growth().Claim; k != nil && len(pools) == 0 {
+		if p := c.Cluster.Outlook().Pool(k.Pool); p != nil {
+			pools = []scaling.Pool{*p}
+		}
+	}
+	if slices.ContainsFunc(c.Growth().Codes, func(k scaling.Code) bool { return !k.Spot() }) || c.Pod.Spec.NodeSelector[capacityType] != "" {
+		return nil
+	}
+	for i := range pools {
+		for _, r := range pools[i].Requirements {
+			if r.Key == capacityType && r.Operator == corev1.NodeSelectorOpIn && slices.Contains(r.Values, "spot") && slices.Contains(r.Values, "on-demand") {
+				return &pools[i]
+			}
+		}
+	}
+	return nil
+}
+
+// askOnDemand has the workload take on-demand machines alone: another quota is of those, and they cost more. Its pods that run
+// are made again for it.
+func askOnDemand(c *edit.Workload, p *scaling.Pool) edit.Change {
+	ch := growing(diagnosis.CloudCapacityRefused, fmt.Sprintf("ask for on-demand machines by selector %s=on-demand in %s: NodePool %s takes them too, and what is used up is the quota of spot alone", capacityType, c.WorkloadName(), p.Name))
+	ch.Until, ch.Untestable = "an on-demand machine of NodePool "+p.Name+" is a node", ""
+	ch.Risk, ch.Drained = diagnosis.MediumRisk, c.Cluster.Running(c.Incident.Workload)
+	ch.Commands = []string{c.EditByHand(fmt.Sprintf("nodeSelector: {%q: on-demand}", capacityType)), "kubectl get nodeclaims -w", fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}
+	return ch
+}
+
+// azureRoom is how Azure tells by how much a quota is exceeded.
+var azureRoom = regexp.MustCompile(`Current Limit: (\d+), Current Usage: (\d+), Additional Required: (\d+)`)
+
+// beyond is by how much a quota is exceeded, where the cloud says it; empty else.
+func beyond(c *edit.Workload) string {
+	said := c.Growth().Said
+	if k := c.Growth().Claim; k != nil {
+		said += " " + k.Launched.Message
+	}
+	m := azureRoom.FindStringSubmatch(strings.Join(strings.Fields(said), " "))
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf(": %s of %s used, %s more needed", m[2], m[1], m[3])
 }

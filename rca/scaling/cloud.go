@@ -16,6 +16,7 @@ const (
 	Addresses Ground = "the subnet has no free address left"
 	Reserved  Ground = "the reservation has no room left"
 	Unsaid    Ground = "it does not say why"
+	Unnamed   Ground = "the reservation that it is to come from is none that it may use"
 	Setup     Ground = "the account or the pool is not set up for it"
 )
 
@@ -26,7 +27,9 @@ type Code struct {
 }
 
 // Spot says whether it is about spot machines alone.
-func (c Code) Spot() bool { return strings.Contains(c.Name, "Spot") }
+func (c Code) Spot() bool {
+	return strings.Contains(c.Name, "Spot") || strings.HasSuffix(c.Name, "LowPriorityCores") // as Azure calls them
+}
 
 // codes are those of AWS (karpenter-provider-aws pkg/errors/errors.go), Azure
 // (karpenter-provider-azure pkg/providers/instance), GCE (cluster-autoscaler
@@ -41,7 +44,7 @@ var codes = map[string]Ground{
 	"SKUNotAvailable": Stockout, "SkuNotAvailable": Stockout,
 	"VcpuLimitExceeded": Quota, "VCPULimitExceeded": Quota, "MaxSpotInstanceCountExceeded": Quota, "SpotQuotaExceeded": Quota, "MaxFleetCountExceeded": Quota, "FleetQuotaExceeded": Quota,
 	"InstanceLimitExceeded": Quota, "QUOTA_EXCEEDED": Quota, "QuotaExceeded": Quota, "SubscriptionQuotaReached": Quota,
-	"GCE out of resources": Stockout, "GCE quota exceeded": Quota, "IP space exhausted": Addresses, "Service Account was deleted": Setup,
+	"GCE out of resources": Stockout, "GCE quota exceeded": Quota, "IP space exhausted": Addresses, "Invalid Reservation": Unnamed, "Service Account was deleted": Setup,
 	"Out of host capacity": Stockout, "LimitExceeded": Quota,
 	"InsufficientFreeAddressesInSubnet":                 Addresses,
 	"placeholder-cannot-be-fulfilled":                   Unsaid,
@@ -60,7 +63,7 @@ var codes = map[string]Ground{
 
 // phrases are those of them that are several words: Oracle's, whose code is that of any failure, and those with which GKE's
 // autoscaler tells a pod what Google's codes are.
-var phrases = []string{"Out of host capacity", "GCE out of resources", "GCE quota exceeded", "IP space exhausted", "Service Account was deleted"}
+var phrases = []string{"Out of host capacity", "GCE out of resources", "GCE quota exceeded", "IP space exhausted", "Invalid Reservation", "Service Account was deleted"}
 
 // azureQuota is how Azure's OperationNotAllowed, which is the code of much else, tells of a quota of cores: of a family of machines, of a region, or
 // of low priority (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota).
