@@ -46,8 +46,7 @@ func (c *Bench) addToleration(n *view.Node) []edit.Change {
 		}
 		ch.Untestable = c.forOthers(add)
 		ch.Manual = ch.Untestable != ""
-		// A template holds none of those that admission adds to its pods.
-		c.EditTemplate(&ch, map[string]any{"tolerations": append(slices.Clone(c.PodSpec().Tolerations), add...)}, true)
+		c.Tolerate(&ch, add)
 		return ch
 	})}
 }

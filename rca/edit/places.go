@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -84,10 +85,19 @@ func (k place) of(p *corev1.Pod) string {
 	return strings.Replace(k.At, "%s", part, 1)
 }
 
-// standing is a change of the pod spec with where in the workload it stands, where that is known.
+// standing is a change of the pod spec with where in the workload it stands, where that is known: in each part of it of which a
+// pod of the incident waits.
 func (c *Workload) standing(change string) string {
-	if at := places[c.Incident.Workload.Kind].of(c.Pod); at != "" {
-		return at + ": " + change
+	k := places[c.Incident.Workload.Kind]
+	at := k.of(c.Pod)
+	if at == "" {
+		return change
 	}
-	return change
+	parts := []string{at}
+	for _, p := range c.WaitingPods() {
+		if other := k.of(p); other != "" && !slices.Contains(parts, other) && !strings.Contains(at, "likewise") {
+			parts = append(parts, other)
+		}
+	}
+	return strings.Join(parts, " and likewise ") + ": " + change
 }

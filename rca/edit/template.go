@@ -70,7 +70,7 @@ func (c *Workload) EditTemplate(ch *Change, spec map[string]any, live bool) {
 			c.MakeAgain(ch, owner, resource, spec)
 		} else {
 			ch.StopsUnknown = len(c.RunningPods()) > 0
-			ch.Commands = append(ch.Commands, c.EditByHand("change "+string(diagnosis.MustJSON(spec))))
+			ch.Commands = append(ch.Commands, c.EditByHand("change "+c.written(spec)))
 		}
 		if _, tolerates := spec["tolerations"]; !live || !tolerates {
 			return
