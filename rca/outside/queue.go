@@ -77,6 +77,10 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if q := c.Queue.ClusterQueue(w); q != nil {
 		raise.Title = "raise the quota of ClusterQueue " + q.GetName()
 		raise.Commands = []string{look, "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota or borrowingLimit"}
+		if least := byHowMuch(c, w); least != "" {
+			raise.Title += " " + least
+			raise.Commands[1] = "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota " + least
+		}
 	}
 	raise.Minutes = 1
 	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
@@ -133,6 +137,9 @@ func AskForMachinesAgain(c *edit.Workload) []edit.Change {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.MediumRisk, until, "ask without "+name+", which by ProvisioningRequest "+request+" no machine that it may have offers"+again,
 			fmt.Sprintf("kubectl -n %s describe provisioningrequests.autoscaling.x-k8s.io %s", w.GetNamespace(), request),
 			c.EditByHand("requests and limits without "+name+"; Kueue then asks again"))}
+	}
+	if one := oneSet(c, w, request, says); one != nil {
+		return []edit.Change{*one}
 	}
 	if name := madeWithPod(c); name != "" {
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.MediumRisk, until, "have volume "+name+" of another kind (a claim that exists, or emptyDir): its claim is made with the pod, and ProvisioningRequest "+request+" asks for one that is not there"+again,
