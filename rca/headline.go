@@ -20,12 +20,15 @@ import (
 const maxHeadline = 80
 
 // headline says who waits, how long, for what, and why.
-func headline(c *causes.Case, causes []diagnosis.Cause) string {
+func headline(c *causes.Case, told []diagnosis.Cause) string {
 	why := ""
-	if len(causes) > 0 {
-		why = ", " + c.Headline(causes[0].ID)
-		if causes[0].ID == diagnosis.SchedulerRefused { // whose word it is
+	if len(told) > 0 {
+		why = ", " + c.Headline(told[0].ID)
+		if told[0].ID == diagnosis.SchedulerRefused { // whose word it is
 			why = ", " + visible(c.Queue.SchedulerName()) + " refuses"
+		}
+		if told[0].ID == diagnosis.GPUsInUse && causes.HeldByOwn(c, told[0].ID) {
+			why = ", GPUs held by its own pods"
 		}
 	}
 	return titled(c.Incident, c.Cluster.State.Now, needs(c)+why)

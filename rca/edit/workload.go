@@ -27,6 +27,9 @@ func New(c *causes.Case) *Workload { return &Workload{Case: c, made: map[string]
 // CameForGood is causes.CameForGood, for who knows no causes.
 func (c *Workload) CameForGood() bool { return causes.CameForGood(c.Case) }
 
+// HeldByOwn is causes.HeldByOwn, likewise.
+func (c *Workload) HeldByOwn(id diagnosis.CauseID) bool { return causes.HeldByOwn(c.Case, id) }
+
 // As is the same workload for another case of its pods.
 func (c *Workload) As(other *causes.Case) *Workload {
 	out := New(other)
