@@ -113,10 +113,15 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.QueueNotAdmitted: {pod: of(outside.LetInByQueue), beside: func(c *Bench) []edit.Change {
 		return append(outside.AskForMachinesAgain(c.Workload), outside.LookInCluster(c.Workload)...)
 	}},
-	diagnosis.GangIncomplete:   {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
-	diagnosis.DRAClaimMissing:  {pod: of(claims.LookAtMissing)},
-	diagnosis.DRAClassMissing:  {policy: anyNode(claims.LookAtClass)},
-	diagnosis.DRADriverMissing: {policy: anyNode(claims.LookAtDriver)},
+	diagnosis.GangIncomplete:  {pod: func(c *Bench) []edit.Change { return c.GangChanges(diagnosis.GangIncomplete) }},
+	diagnosis.DRAClaimMissing: {pod: of(claims.LookAtMissing)},
+	diagnosis.DRAClassMissing: {policy: anyNode(claims.LookAtClass)},
+	diagnosis.DRADriverMissing: {policy: func(c *Bench, _ *view.Node) []edit.Change {
+		if ch := claims.LookAtDriver(c.Workload); ch.Title != claims.SeeWhy || !outside.DriverNowhere(c.Workload) {
+			return []edit.Change{ch}
+		}
+		return nil
+	}},
 	diagnosis.DRANoDeviceMatches: {policy: func(c *Bench, n *view.Node) []edit.Change {
 		return claims.Fix(c.Workload, n, diagnosis.DRANoDeviceMatches)
 	}},

@@ -16,6 +16,9 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
+// SeeWhy is the title of what is left where nothing is seen to be the matter with a driver.
+const SeeWhy = "see why the driver publishes no devices"
+
 // LookAtDriver shows who should publish devices.
 func LookAtDriver(c *edit.Workload) edit.Change {
 	const unproven = "which devices a driver that is not there would publish is not known"
@@ -32,7 +35,7 @@ func LookAtDriver(c *edit.Workload) edit.Change {
 			return ch
 		}
 	}
-	return edit.LookAt(diagnosis.DRADriverMissing, "see why the driver publishes no devices", unproven,
+	return edit.LookAt(diagnosis.DRADriverMissing, SeeWhy, unproven,
 		"kubectl get resourceslices", "kubectl get deviceclasses", "kubectl get pods -A -o wide | grep -i dra")
 }
 

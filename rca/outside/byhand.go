@@ -136,13 +136,22 @@ func showDevices(c *edit.Workload) edit.Change {
 // the driver on it, the scheduler places it. A NodePool that grows cannot be made one of a fixed size, so it is another.
 func staticPool(c *edit.Workload) edit.Change {
 	of, likes := "NODEPOOL", "a NodePool with such GPUs"
-	if pools := c.Growth().Pools; len(pools) > 0 {
+	pools := c.Growth().Pools
+	if len(pools) == 0 { // its words name none
+		pools = takes(c)
+	}
+	if len(pools) > 0 {
 		of, likes = pools[0].Name, "NodePool "+pools[0].Name
 	}
 	return growing(diagnosis.AutoscalerCannotHelp, "bring such a machine without Karpenter's choice: by a NodePool of a fixed size like "+likes+", or by a node group of the cloud; or ask for GPUs by the device plugin instead of a claim",
 		"kubectl get nodepool "+of+" -o yaml > static.yaml  # metadata.name: another; spec.replicas: 1, without spec.weight, status and limits other than nodes",
 		"kubectl apply -f static.yaml  # Karpenter 1.8 and later, with its feature gate StaticCapacity",
 		fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name))
+}
+
+// takes are the NodePools that take the pod and are sure to make machines with GPUs.
+func takes(c *edit.Workload) []scaling.Pool {
+	return slices.DeleteFunc(slices.Clone(c.Cluster.Outlook().Pools), func(p scaling.Pool) bool { return p.Suits(c.Pod) != scaling.Yes })
 }
 
 // askCloud are the commands by which a cloud says what became of a group's machines.
