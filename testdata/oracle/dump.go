@@ -151,7 +151,8 @@ func amount(v any) float64 {
 func thousandths(sum float64) float64 { return math.Round(sum*1000) / 1000 }
 
 // asks is what a pod requests of a resource; limits stand for requests that are not stated.
-// Init containers that end count where one alone asks more, and what a RuntimeClass adds in any case.
+// Init containers that end count where one alone asks more, and what a RuntimeClass adds in any case. What is asked for the pod
+// as a whole goes before what its containers ask (Kubernetes 1.34).
 func (o object) asks(name string) float64 {
 	of := func(c object) float64 {
 		if v := c.at("resources", "requests", name); v != nil {
@@ -171,7 +172,11 @@ func (o object) asks(name string) float64 {
 	for _, c := range o.list("spec", "containers") {
 		sum += of(c)
 	}
-	return max(sum, most) + o.amount("spec", "overhead", name)
+	all := max(sum, most)
+	if v := o.at("spec", "resources", "requests", name); v != nil { // of the pod as a whole, in place of its containers'
+		all = amount(v)
+	}
+	return all + o.amount("spec", "overhead", name)
 }
 
 // used is what the pods of a node request of a resource that have not ended.
