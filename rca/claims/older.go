@@ -14,7 +14,7 @@ import (
 )
 
 // restartOlder has a DRA driver's plugin start again, once somebody has looked, that runs for longer than what it looked at when
-// it started: NVIDIA's driver, or its container toolkit, has started anew on the node since, and what the plugin remembers of
+// it started: NVIDIA's driver, or its container toolkit, has started again on the node since, and what the plugin remembers of
 // it may be of before. Where that is not so it leaves the change as it is.
 func restartOlder(c *edit.Workload, p *corev1.Pod, look edit.Change) edit.Change {
 	node, plugin := c.Cluster.Nodes[p.Spec.NodeName], driverOn(c, p.Spec.NodeName)

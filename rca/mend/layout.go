@@ -34,7 +34,7 @@ func LayOut(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Chan
 	return out
 }
 
-// layOutByHand makes a GPU that nobody is on anew, with the profile, and has the device plugin look: the names of the
+// layOutByHand lays out a GPU that nobody is on, with the profile, and has the device plugin look: the names of the
 // layout before stay with the kubelet, at 0.
 func layOutByHand(n *view.Node, cause diagnosis.CauseID, a view.Ask, plugin *corev1.Pod) edit.Change {
 	host := fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi ", n.Name)

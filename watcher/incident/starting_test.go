@@ -147,7 +147,7 @@ func TestSinceWhenAPodHasItsNode(t *testing.T) {
 
 // These are the reasons of pods that have their node, and no others are.
 func TestUnstarted(t *testing.T) {
-	for reason, want := range map[string]bool{FailedPrepare: true, FailedSandbox: true, FailedMount: true, FailedAttach: true, FailedContainer: true, FailedRun: true, "Unschedulable": false, "NoCondition": false, FailedCreate: false, "": false} {
+	for reason, want := range map[string]bool{FailedPrepare: true, FailedSandbox: true, FailedMount: true, FailedAttach: true, FailedContainer: true, FailedRun: true, "StartError": true, "ContainerCannotRun": true, "Unschedulable": false, "NoCondition": false, FailedCreate: false, "": false} {
 		if Unstarted(reason) != want {
 			t.Error(reason)
 		}
@@ -169,6 +169,49 @@ func TestWhoseContainerIsNotMadeWaits(t *testing.T) {
 			if want := waits && gpu; ok != want || ok && got != reason {
 				t.Errorf("%s, GPU %v: waits %v for %q", reason, gpu, ok, got)
 			}
+		}
+	}
+}
+
+// A pod counts as Running once a container was tried, or ran before a boot: it waits while the one that asks for devices is not
+// begun. One that crashes was begun, and one that asks for none is no matter of devices.
+func TestWhoCountsAsRunningAndIsNotBegunWaits(t *testing.T) {
+	waiting := func(reason string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "says so"}}
+	}
+	ended := func(reason string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, ExitCode: 128, Message: "no such file"}}
+	}
+	for name, c := range map[string]struct {
+		status      corev1.ContainerStatus
+		reason, why string // empty: it does not wait
+	}{
+		"not made again after a boot": {corev1.ContainerStatus{Name: "main", State: waiting(FailedContainer), LastTerminationState: ended("Unknown")}, FailedContainer, "says so"},
+		"tried, and backed off":       {corev1.ContainerStatus{Name: "main", RestartCount: 1, State: waiting("CrashLoopBackOff"), LastTerminationState: ended("StartError")}, "StartError", "no such file"},
+		"tried just now":              {corev1.ContainerStatus{Name: "main", State: ended("ContainerCannotRun")}, "ContainerCannotRun", "no such file"},
+		"it crashes":                  {corev1.ContainerStatus{Name: "main", RestartCount: 9, State: waiting("CrashLoopBackOff"), LastTerminationState: ended("Error")}, "", ""},
+		"it runs":                     {corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, LastTerminationState: ended("StartError")}, "", ""},
+		"its image does not come":     {corev1.ContainerStatus{Name: "main", State: waiting("ImagePullBackOff"), LastTerminationState: ended("StartError")}, "", ""},
+		"one without devices":         {corev1.ContainerStatus{Name: "side", State: waiting(FailedRun)}, "", ""},
+	} {
+		p := incidenttest.StartingPod("train")
+		p.Spec.ResourceClaims, p.Status.Phase = nil, corev1.PodRunning
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side"})
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{c.status}
+		reason, _, waits := Waiting(p)
+		if waits != (c.reason != "") || reason != c.reason {
+			t.Errorf("%s: waits %v for %q", name, waits, reason)
+		}
+		if c.reason == "" {
+			continue
+		}
+		if why, says := Hindrance(p); why != c.reason || says != c.why {
+			t.Errorf("%s: %q %q", name, why, says)
+		}
+		p.Status.Phase = corev1.PodFailed
+		if _, _, waits := Waiting(p); waits {
+			t.Errorf("%s: it waits though it has failed", name)
 		}
 	}
 }

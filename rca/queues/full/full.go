@@ -159,7 +159,7 @@ func (q *Queue) Evidence(c *queues.Case) []diagnosis.Evidence {
 	return out
 }
 
-// Who is for whom one can wait: the other workload that has most of it, or the pod's own; empty where no pod shows it.
+// Who is the one to wait for: the other workload that has most of it, or the pod's own; empty where no pod shows it.
 func (q *Queue) Who() string {
 	if len(q.Holders) == 0 {
 		if len(q.Own.Pods) == 0 {
