@@ -3,6 +3,7 @@ package edit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -39,15 +40,12 @@ func (c *Workload) Tolerate(ch *Change, add []corev1.Toleration) {
 }
 
 func tolerateText(add []corev1.Toleration) string {
-	out := "tolerate "
+	texts := make([]string, len(add))
 	for i, t := range add {
 		taint := corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
-		if i > 0 {
-			out += ", "
-		}
-		out += taint.ToString()
+		texts[i] = taint.ToString()
 	}
-	return out
+	return "tolerate " + strings.Join(texts, ", ")
 }
 
 // tolerant is a running pod of the workload that is made from the same part of it as the waiting one and tolerates all that;

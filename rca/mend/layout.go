@@ -26,7 +26,7 @@ func LayOut(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Chan
 		switch {
 		case a.Profile == "" || n.Has(a.Resource, a.Count) || !had && !layouts.HasProfile(n, a.Profile):
 			continue
-		case len(n.GPUHolders()) > 0 && !(counted && counts.Fits(a)):
+		case len(n.GPUHolders()) > 0 && (!counted || !counts.Fits(a)):
 			continue
 		}
 		out = append(out, layOutByHand(n, cause, a, plugin))

@@ -171,7 +171,7 @@ func liesAround(st *cluster.State, p *corev1.Pod) string {
 		if by == nil || set.UID != by.UID || set.Spec.Replicas == nil || set.Status.ReadyReplicas < *set.Spec.Replicas {
 			continue
 		}
-		text += fmt.Sprintf("; replicaset/%s has all that it wants (%d), so this one only lies around and may be deleted: kubectl -n %s delete pod %s", set.Name, *set.Spec.Replicas, p.Namespace, p.Name)
+		return text + fmt.Sprintf("; replicaset/%s has all that it wants (%d), so this one only lies around and may be deleted: kubectl -n %s delete pod %s", set.Name, *set.Spec.Replicas, p.Namespace, p.Name)
 	}
 	return text
 }

@@ -23,7 +23,8 @@ func OtherImage(n *view.Node) (steps, commands []string) {
 // are there, and with any other none of them (EKS user guide, "Use EKS-optimized accelerated AMIs"). None of other machines.
 func ForGPUs(n *view.Node) (steps, commands []string) {
 	info := n.Status.NodeInfo
-	if !strings.HasPrefix(info.OSImage, "Bottlerocket") && !(strings.HasPrefix(info.OSImage, "Amazon Linux") && strings.Contains(info.KubeletVersion, "-eks-")) {
+	ofEKS := strings.HasPrefix(info.OSImage, "Amazon Linux") && strings.Contains(info.KubeletVersion, "-eks-")
+	if !ofEKS && !strings.HasPrefix(info.OSImage, "Bottlerocket") {
 		return nil, nil
 	}
 	steps = []string{"see which image the machine has: of EKS's, those for GPUs have NVIDIA's driver, its toolkit and its runtime by default (AL2_x86_64_GPU, AL2023_x86_64_NVIDIA, BOTTLEROCKET_x86_64_NVIDIA), the others none of them",
