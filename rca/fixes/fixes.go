@@ -14,6 +14,7 @@ import (
 	"github.com/unpend/unpend/rca/changes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/relayout"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -485,6 +486,11 @@ func (c *Finder) manual(causes []diagnosis.Cause) []*candidate {
 	if len(causes) > 0 && causes[0].ID == diagnosis.MIGConfigInProgress && len(causes[0].Nodes) > 0 {
 		ch = untilApplied(c.Node(causes[0].Nodes[0]))
 		says = "what is being applied does not make what it asks for: another layout can be asked for once it is there, not before"
+	}
+	if len(causes) > 0 && causes[0].ID == diagnosis.UntoleratedTaint {
+		if off := mend.Forgotten(c.Cluster, causes[0].Nodes); off != nil {
+			ch, says = *off, off.Untestable
+		}
 	}
 	f := c.candidate(nil, []edit.Change{ch})
 	f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Unproven, Why: says}
