@@ -56,7 +56,7 @@ func TestARowSaysWhatHoldsForItsNodes(t *testing.T) {
 		Causes: []diagnosis.Cause{{ID: diagnosis.UntoleratedTaint, Certainty: diagnosis.Proven, Says: "taint a (2 nodes); taint b (n3)"}, {ID: diagnosis.GPUsInUse, Certainty: diagnosis.Proven, Says: "held"}},
 		Nodes:  []diagnosis.NodeBlockers{tainted("n1", "taint a"), tainted("n2", "taint a"), tainted("n3", "taint b", diagnosis.Blocker{Cause: diagnosis.GPUsInUse})},
 	}
-	o := reasons{style{Width: 120}}
+	o := reasons{style: style{Width: 120}}
 	got := strings.Join(o.why(d), "\n")
 	for _, want := range []string{"2 nodes  taint a ", "1 node   taint b; also held"} {
 		if !strings.Contains(got, want) {

@@ -26,9 +26,8 @@ const (
 // unread bears most on the finding, always stand. The error is w's.
 func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 	f := findingText{o}
-	lines := append(f.head(d), reasons{o.style}.why(d)...)
 	fixes, unread := f.allFixes(d), f.unread(d)
-	room := maxLines - len(lines) - 1 - len(fixes[0]) - 1 // the next command, the head of the fixes
+	room := maxLines - len(f.head(d)) - 1 - len(fixes[0]) - 1 // the next command, the head of the fixes
 	if len(unread) > 0 {
 		room -= len(unread[0])
 	}
@@ -38,6 +37,10 @@ func Render(w io.Writer, d diagnosis.Diagnosis, o Options) error {
 	if len(unread) > 1 {
 		room--
 	}
+	why := reasons{style: o.style}
+	why.less = max(0, min(why.whyLines()-2, why.whyLines()-room))
+	lines := append(f.head(d), why.why(d)...)
+	room -= len(lines) - len(f.head(d))
 	take := func(block []string) bool {
 		if len(block) > room {
 			return false

@@ -41,7 +41,7 @@ func (o table) findings(ds []diagnosis.Diagnosis) [][]string {
 	for _, d := range ds {
 		cause := "-"
 		if len(d.Causes) > 0 {
-			cause = reasons{o.style}.label(d.Causes[0])
+			cause = reasons{style: o.style}.label(d.Causes[0])
 		}
 		fix := []string{"-", "-", "-", "-", "-", "-"}
 		if len(d.Fixes) > 0 {

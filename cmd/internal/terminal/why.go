@@ -67,7 +67,10 @@ type row struct {
 }
 
 // reasons draws why a pod waits, as a tree.
-type reasons struct{ style }
+type reasons struct {
+	style
+	less int // lines fewer than it may have
+}
 
 // why is the tree of reasons, within its lines. When there are more groups than
 // lines the last branch names the remaining ones with their counts.
@@ -135,9 +138,9 @@ func ofNoNode(d diagnosis.Diagnosis, c diagnosis.Cause) string {
 
 func (o reasons) whyLines() int {
 	if o.columns() < besideCosts {
-		return narrowWhyLines
+		return narrowWhyLines - o.less
 	}
-	return maxWhyLines
+	return maxWhyLines - o.less
 }
 
 // decisive is the evidence that decides a cause, on one of these nodes where they are given;

@@ -51,7 +51,7 @@ func TestTheRootStandsFirst(t *testing.T) {
 		{[]diagnosis.Cause{promised, down, full}, []string{"promised", "no driver", "held"}},
 		{[]diagnosis.Cause{full, promised, down}, []string{"held", "promised", "no driver"}},
 	} {
-		lines := reasons{style{Width: 120}}.why(diagnosis.Diagnosis{Causes: tc.causes, Nodes: nodes})
+		lines := reasons{style: style{Width: 120}}.why(diagnosis.Diagnosis{Causes: tc.causes, Nodes: nodes})
 		var got []string
 		for _, line := range lines {
 			for _, says := range []string{"no driver", "promised", "held"} {
