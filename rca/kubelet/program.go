@@ -80,7 +80,7 @@ func (s stopped) starved() *Stop {
 	stop.Words, stop.Title = "killed at its start", fmt.Sprintf("give container %s a higher limit of memory than %s: what makes it begin is killed within that", k.Name, limit)
 	stop.Evidence = []diagnosis.Evidence{diagnosis.Fact(view.PodRef(s.pod), fmt.Sprintf("container %s: limit of memory %s", k.Name, limit), diagnosis.That("spec", "", diagnosis.Contains, limit))}
 	stop.Unproven = "how much it needs to begin is in no object"
-	stop.Risk = diagnosis.LowRisk
+	stop.Risk, stop.StopsUnknown = diagnosis.MediumRisk, true // what makes the pod may roll those of its pods that run
 	stop.Commands = []string{s.describe(), "# then edit resources.limits.memory of container " + k.Name + " in what makes the pod"}
 	return stop
 }

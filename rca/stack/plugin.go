@@ -264,6 +264,9 @@ func (l *pluginLink) mend() Mend {
 	case parts.NoCommand(l.Whole) != "":
 		m.Title = "correct the command of the device plugin on " + n.Name + ": its image has no program " + parts.NoCommand(l.Whole)
 		m.Commands = append([]string{parts.EditSet(pod) + "  # spec.template.spec.containers[].command and args"}, m.Commands[1:]...)
+		if d := l.s.kit.SetOf(pod); d != nil {
+			m.Stops = d.Rolled(l.s.w)
+		}
 	case strings.Contains(l.Whole, parts.NotPermitted):
 		m.Title = "let the device plugin read the GPUs of " + n.Name + " that are in MIG mode: they are not broken, its container lacks the right to"
 		m.Commands = append(m.Commands, parts.Permit(pod, l.s.kit.SetOf(pod))...)
