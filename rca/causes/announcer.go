@@ -63,7 +63,9 @@ func (a *Announcer) look(c *Case) {
 	ref := view.ObjectRef("DaemonSet", a.Set.Namespace, a.Set.Name)
 	a.evidence = []diagnosis.Evidence{diagnosis.Fact(ref, "is a device plugin: it uses the kubelet's folder for them", diagnosis.That("spec.template.spec.volumes", "", diagnosis.Contains, pluginSockets))}
 	if !usesSockets(a.Set) {
-		a.evidence = []diagnosis.Evidence{diagnosis.Fact(ref, "is a device plugin by its image", diagnosis.That("spec.template.spec.containers", "", diagnosis.Contains, pluginImage))}
+		all := a.Set.Spec.Template.Spec.Containers
+		k := all[max(0, slices.IndexFunc(all, pluginsImage))]
+		a.evidence = []diagnosis.Evidence{diagnosis.Fact(ref, "is a device plugin by its image", diagnosis.That("spec.template.spec.containers[name="+k.Name+"].image", "", diagnosis.Is, k.Image))}
 	}
 	var told diagnosis.Evidence
 	for _, p := range c.Cluster.State.Pods {
@@ -104,8 +106,9 @@ func (a *Announcer) Says() string {
 const pluginImage = "device-plugin"
 
 func isPlugin(d *appsv1.DaemonSet) bool {
-	return usesSockets(d) || slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(k corev1.Container) bool { return strings.Contains(path.Base(k.Image), pluginImage) })
+	return usesSockets(d) || slices.ContainsFunc(d.Spec.Template.Spec.Containers, pluginsImage)
 }
+func pluginsImage(k corev1.Container) bool { return strings.Contains(path.Base(k.Image), pluginImage) }
 
 func usesSockets(d *appsv1.DaemonSet) bool {
 	return slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {

@@ -10,8 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/remediate/journal"
 	"github.com/unpend/unpend/remediate/plan"
 	"github.com/unpend/unpend/remediate/tally"
 	"github.com/unpend/unpend/remediate/v1alpha1"
@@ -22,7 +24,7 @@ import (
 // evicted pod's successor, which is new to the queue, can take the room back while
 // the waiting pod is in back-off (measured: 1 in 8). The scheduler takes it back with every
 // try in vain, and every pod that ends anywhere has it try (fit.go, k8s 1.37): it is given
-// again right behind an eviction, and steadily until the pod runs.
+// again right behind an eviction, and as soon as it is taken back until the pod runs.
 type nomination struct {
 	pod  diagnosis.Target
 	node string
@@ -120,6 +122,58 @@ func (r *run) nominate(ctx context.Context, on string) (missing string, err erro
 		}
 	}
 	return "", nil
+}
+
+// keepRoom nominates, and goes on with it for a Poll: the pods are watched, and one whose
+// nomination the scheduler has just taken back has it again before the successor of an evicted
+// pod is tried. It ends early when one of them gets its node, or is gone.
+func (r *run) keepRoom(ctx context.Context, e *journal.Entry) (missing string, err error) {
+	if !r.keepsRoom() {
+		return "", nil
+	}
+	all, err := r.nominations(ctx)
+	if err != nil {
+		return "", err
+	}
+	look, cancel := context.WithTimeout(ctx, r.Poll)
+	defer cancel()
+	var changes <-chan watch.Event // nil where they cannot be watched: the next try nominates all the same
+	if pods, err := r.Client.CoreV1().Pods(r.rem.Spec.Workload.Namespace).Watch(look, metav1.ListOptions{FieldSelector: "spec.nodeName="}); err == nil {
+		defer pods.Stop()
+		changes = pods.ResultChan()
+	}
+	for again := true; again; again = lost(look, changes, all) {
+		for _, n := range all {
+			if missing, err = r.name(ctx, n.pod, n.node); err != nil {
+				return "", err
+			}
+		}
+	}
+	e.Waited = true
+	return missing, nil
+}
+
+// lost waits until a pod has lost its nomination; false where the look has ended, or one has its node or is gone.
+func lost(look context.Context, changes <-chan watch.Event, all []nomination) bool {
+	for {
+		select {
+		case <-look.Done():
+			return false
+		case change, open := <-changes:
+			if !open {
+				changes = nil
+			}
+			p, ok := change.Object.(*corev1.Pod)
+			i := slices.IndexFunc(all, func(n nomination) bool { return ok && string(p.UID) == n.pod.UID })
+			switch {
+			case i < 0:
+			case change.Type == watch.Deleted || p.Spec.NodeName != "":
+				return false
+			case p.Status.NominatedNodeName != all[i].node:
+				return true
+			}
+		}
+	}
 }
 
 // nominateNobody takes our nominations back.

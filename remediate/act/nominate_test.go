@@ -2,6 +2,7 @@ package act
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,5 +89,45 @@ func TestTheRoomIsKeptBehindAnEviction(t *testing.T) {
 	p, err := d.Client.CoreV1().Pods("ml").Get(t.Context(), "old", metav1.GetOptions{})
 	if err != nil || before != "gpu-1" || p.Status.NominatedNodeName != "gpu-1" {
 		t.Errorf("nominated for %q before the eviction and %q behind it, want gpu-1 twice (%v)", before, p.Status.NominatedNodeName, err)
+	}
+}
+
+// The scheduler takes a nomination back with every try in vain. It is given again at once, as often as that happens, and
+// not at the next look only: the successor of an evicted pod is tried meanwhile. Who gets its node ends the look.
+func TestANominationTakenBackIsGivenAgainAtOnce(t *testing.T) {
+	victim := diagnosis.Action{Verb: diagnosis.VerbEvict, Target: diagnosis.Target{Kind: "Pod", Namespace: "ml", Name: "web", UID: "web"}, Relies: map[string]string{"node": "gpu-1"}}
+	d := memory(podOf("training", "old", ""), podOf("other", "beside", ""))
+	d.Poll = 20 * time.Second // only what is watched ends it
+	tracked, pods := d.Client.(*fake.Clientset).Tracker(), corev1.SchemeGroupVersion.WithResource("pods")
+	seen, err := d.Client.CoreV1().Pods("ml").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := 0
+	scheduler := make(chan struct{})
+	go func() {
+		defer close(scheduler)
+		for change := range seen.ResultChan() {
+			p := change.Object.(*corev1.Pod).DeepCopy()
+			if p.Name != "old" || p.Status.NominatedNodeName == "" {
+				continue
+			}
+			if given, p.Status.NominatedNodeName = given+1, ""; given == 3 {
+				p.Spec.NodeName = "gpu-1"
+			}
+			if err := tracked.Update(pods, p, "ml"); err != nil || given == 3 {
+				return
+			}
+		}
+	}()
+	rem := this(victim)
+	rem.Spec.Workload, rem.Spec.Node, rem.Spec.Waiting = incident.Ref{Kind: "Job", Namespace: "ml", Name: "training"}, "gpu-1", []v1alpha1.Pod{{Name: "old", UID: "old"}}
+	r, e := &run{Deps: d, rem: rem, actions: []diagnosis.Action{victim}}, line()
+	began := time.Now()
+	missing, err := r.keepRoom(t.Context(), e)
+	seen.Stop()
+	<-scheduler
+	if missing != "" || err != nil || !e.Waited || given != 3 || time.Since(began) >= d.Poll {
+		t.Errorf("missing %q, waited %t, nominated %d times, want 3, in %s (%v)", missing, e.Waited, given, time.Since(began), err)
 	}
 }

@@ -33,7 +33,7 @@ func (p *Program) Steps() []journal.Step {
 		out = append(out, v.steps()...)
 	}
 	if !plan.SchedulesNobody(p.rem) {
-		out = append(out, journal.Step{ID: "run", Text: "wait until the pod runs", Within: p.Deadlines.Run, Try: p.runs, Steady: p.keepsRoom()})
+		out = append(out, journal.Step{ID: "run", Text: "wait until the pod runs", Within: p.Deadlines.Run, Try: p.runs})
 	}
 	return p.follow(out)
 }

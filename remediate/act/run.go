@@ -32,6 +32,8 @@ type Deps struct {
 	// DryRun sends every write as a server-side dry run and waits for nothing.
 	DryRun    bool
 	Deadlines pace.Deadlines
+	// Poll is how long a wait that keeps something stays with it before it looks again; 0 is not at all.
+	Poll time.Duration
 	// Locks is the namespace of the lock leases of nodes; no such lock without it: the
 	// mark on the node keeps others off.
 	Locks string

@@ -21,7 +21,7 @@ func (r *run) runs(ctx context.Context, e *journal.Entry) (string, error) {
 	case name != "":
 		return r.tally().Calm(ctx, e, r.Now(), r.Deadlines.Calm)
 	}
-	if missing, err := r.nominate(ctx, ""); err != nil || missing != "" {
+	if missing, err := r.keepRoom(ctx, e); err != nil || missing != "" {
 		return missing, err
 	}
 	w := r.rem.Spec.Workload

@@ -81,7 +81,7 @@ func (d Deps) withDefaults() Deps {
 
 // acting is what the verbs act with.
 func (d Deps) acting() act.Deps {
-	return act.Deps{Client: d.Client, Dynamic: d.Dynamic, Owners: d.Owners, As: d.As, Now: d.Now, Logger: d.Logger, DryRun: d.DryRun, Deadlines: d.Deadlines, Locks: d.Locks}
+	return act.Deps{Client: d.Client, Dynamic: d.Dynamic, Owners: d.Owners, As: d.As, Now: d.Now, Logger: d.Logger, DryRun: d.DryRun, Deadlines: d.Deadlines, Poll: d.Poll, Locks: d.Locks}
 }
 
 // journaling is what the journal goes by.

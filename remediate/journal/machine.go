@@ -113,7 +113,7 @@ func (m *Machine) turn(ctx context.Context) (time.Duration, error) {
 	case err != nil:
 	case now.Before(e.Deadline.Time) || unanswered && m.undoing():
 		// On the way back an API server that does not answer is waited for.
-		return max(m.asked, m.pause(s, now.Sub(e.Began.Time))), nil
+		return max(m.asked, m.pause(e, now.Sub(e.Began.Time))), nil
 	default:
 		err = fmt.Errorf("not within %s: %s", s.Within, missing)
 	}
@@ -160,9 +160,9 @@ func (m *Machine) try(ctx context.Context, s Step, e *Entry) (string, error) {
 
 // pause grows with the time a step has taken: a budget that says no is not asked
 // every second for five minutes.
-func (m *Machine) pause(s Step, waited time.Duration) time.Duration {
-	if s.Steady {
-		return m.Poll
+func (m *Machine) pause(e *Entry, waited time.Duration) time.Duration {
+	if e.Waited {
+		return time.Millisecond
 	}
 	return min(max(m.Poll, waited/4), 10*m.Poll)
 }
@@ -226,7 +226,7 @@ func (m *Machine) begin(ctx context.Context, s Step) (*Entry, error) {
 
 // line is a step's line of the journal, as the step sees it.
 func (m *Machine) line(e *v1alpha1.Entry, again bool) *Entry {
-	return &Entry{e, again, func(ctx context.Context) error {
+	return &Entry{Entry: e, Again: again, save: func(ctx context.Context) error {
 		if m.DryRun {
 			return nil
 		}

@@ -175,20 +175,25 @@ func TestAStepIsAskedUntilItsDeadline(t *testing.T) {
 	}
 }
 
-// What a steady step keeps has to be kept all the time: it is asked as often at the end.
-func TestASteadyStepIsAskedAsOften(t *testing.T) {
+// What has to be kept all the time is kept by a try that takes a look's time: the next follows at once, at the end as at
+// the beginning.
+func TestATryThatHasWaitedIsFollowedAtOnce(t *testing.T) {
 	for _, waited := range []time.Duration{0, 8 * time.Second, 59 * time.Second} {
 		var r record
 		c := &clock{noon}
 		rem := begun()
 		s := r.tries("0/empty", "a pod is there", nil)
-		s.Steady = true
+		try := s.Try
+		s.Try = func(ctx context.Context, e *Entry) (string, error) {
+			e.Waited = true
+			return try(ctx, e)
+		}
 		m := machine(t, r.on(c.options()), rem, &script{there: []Step{s}})
 		if _, err := m.Advance(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		c.now = noon.Add(waited)
-		if wait, err := m.Advance(t.Context()); wait != time.Second || err != nil {
+		if wait, err := m.Advance(t.Context()); wait != time.Millisecond || err != nil {
 			t.Errorf("after %s: again in %s, %v", waited, wait, err)
 		}
 	}

@@ -43,9 +43,6 @@ type Step struct {
 	// Parks says that a failure of this way back leaves the node cordoned, with the
 	// reason on it.
 	Parks bool
-	// Steady says that a wait looks again at every Poll, however long it takes: what the step
-	// keeps has to be kept all the time.
-	Steady bool
 }
 
 // Entry is a step's line of the journal.
@@ -54,6 +51,9 @@ type Entry struct {
 	// Again: the step was begun before by a process that has ended since, or the answer to
 	// a write of it was lost: it may be done or not.
 	Again bool
+	// Waited is set by a try that has taken a Poll's time itself, for what it keeps has to be kept
+	// all the time: the next follows at once.
+	Waited bool
 
 	save func(context.Context) error
 }

@@ -123,7 +123,10 @@ func TestPodsThatAreNotBegunLive(t *testing.T) {
 			pods := c.Client().CoreV1().Pods("ml")
 			p, err := pods.Get(t.Context(), k.pod, metav1.GetOptions{})
 			must(t, err)
-			p.Status.Phase = corev1.PodRunning
+			p.Status.Phase, p.Status.ContainerStatuses = corev1.PodRunning, nil
+			for _, k := range p.Spec.Containers {
+				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: k.Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+			}
 			_, err = pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
 			must(t, err)
 			controlplane.Eventually(t, 20*time.Second, "it is resolved", func() (bool, string) {
