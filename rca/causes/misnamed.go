@@ -9,6 +9,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
@@ -76,7 +77,7 @@ func knownOfNVIDIA(name corev1.ResourceName) bool {
 // told of the node.
 func madeSomewhere(c *Case, name corev1.ResourceName) bool {
 	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
-		return stack.OtherName(n, name) != "" || stack.Of(c.Cluster).OfMaker(n, name) != nil
+		return makers.OtherName(n, name) != "" || stack.Of(c.Cluster).OfMaker(n, name) != nil
 	})
 }
 

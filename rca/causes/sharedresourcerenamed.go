@@ -7,13 +7,14 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/view"
 )
 
 // sharedResourceRenamed: the node offers the devices under the other of the two
 // names, or under another of its maker's.
 var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if other := c.OtherName(n, b.scarce); other != "" && offersNone(n, b.scarce) {
+	if other := makers.OtherName(n, b.scarce); other != "" && offersNone(n, b.scarce) {
 		return &finding{diagnosis.Proven, "offers " + string(other) + ", not " + string(b.scarce), []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "offers "+string(other)+" and no "+string(b.scarce),
 			diagnosis.That(diagnosis.Allocatable, string(other), diagnosis.IsNot, "0"), diagnosis.That(diagnosis.Allocatable, string(b.scarce), diagnosis.Is, "0"))}}
 	}
@@ -37,9 +38,3 @@ var sharedResourceRenamed = Rule{ID: diagnosis.SharedResourceRenamed, Tell: func
 	}
 	return f
 }}
-
-// OtherName is another name under which the node offers what of another maker it does not offer
-// by the one that is asked; empty for none.
-func (c *Case) OtherName(n *view.Node, asked corev1.ResourceName) corev1.ResourceName {
-	return stack.OtherName(n, asked)
-}

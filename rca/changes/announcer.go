@@ -30,9 +30,6 @@ func lookAtAnnouncer(c *Bench, a *causes.Announcer, name corev1.ResourceName) ed
 		title = fmt.Sprintf("mend device plugin %s, which announces %s: %s does not work", a.Name(), name, a.Pod.Name)
 	}
 	commands := []string{fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", ns, a.Pod.Name), fmt.Sprintf("kubectl -n %s describe pod %s", ns, a.Pod.Name)}
-	if n := c.Cluster.Nodes[a.Pod.Spec.NodeName]; n != nil && strings.HasPrefix(string(name), "aws.amazon.com/neuron") && n.Labels["eks.amazonaws.com/nodegroup"] != "" {
-		commands = append(commands, "aws eks describe-nodegroup --cluster-name CLUSTER --nodegroup-name "+n.Labels["eks.amazonaws.com/nodegroup"]+" --query nodegroup.amiType  # AL2023_x86_64_NEURON has Neuron's driver (AL2_x86_64_GPU had); another type is for another group: a group keeps its own")
-	}
 	return edit.LookAt(diagnosis.Unknown, title, onMachine, commands...)
 }
 

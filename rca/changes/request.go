@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/layouts"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -45,7 +46,7 @@ func (c *Bench) changeGPURequest(n *view.Node, cause diagnosis.CauseID, a view.A
 // otherName asks GPUs of another maker by the name under which the node offers them.
 func (c *Bench) otherName(n *view.Node) []edit.Change {
 	for _, name := range view.SortedNames(c.Wants) {
-		other := c.OtherName(n, name)
+		other := makers.OtherName(n, name)
 		if q := n.Status.Allocatable[name]; other == "" || !q.IsZero() {
 			continue
 		}

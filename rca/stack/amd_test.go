@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -21,7 +22,7 @@ func TestGPUsOfAMDs(t *testing.T) {
 	installed := func(l *lab, selector map[string]string) {
 		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "amd", UID: "amd", CreationTimestamp: metav1.NewTime(noon.Add(-48 * time.Hour))}}
 		ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = []corev1.Container{{Name: "dp", Image: "rocm/k8s-device-plugin"}}, selector
-		l.sets[amd.plugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
+		l.sets[parts.AMDPlugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
 	}
 	aged := func(age time.Duration, edit func(*corev1.Pod)) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -54,17 +55,17 @@ func TestGPUsOfAMDs(t *testing.T) {
 		"of a type with NVIDIA's":   {map[string]string{"node.kubernetes.io/instance-type": "g4dn.xlarge"}, func(*lab, *corev1.Node) {}, 0, "", "", "", "", ""},
 		"by its labeller's word":    {map[string]string{"beta.amd.com/gpu.vram.64G": "1", "amd.com/gpu.family": "AI"}, func(*lab, *corev1.Node) {}, Installed, Missing, diagnosis.GPUStackMissing, diagnosis.Proven, "no device plugin of AMD's is installed", "amd.com/gpu.family=AI"},
 		"what is there is not read": {sign, func(l *lab, _ *corev1.Node) { l.Unread["DaemonSet"] = "no right" }, Installed, Unseen, diagnosis.DevicePluginDown, diagnosis.Possible, "has GPUs of AMD's and offers no amd.com/gpu", "feature.node.kubernetes.io/amd-gpu=true"},
-		"it is starting": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(amd.plugin, "n", aged(2*time.Minute, nil)) },
+		"it is starting": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(parts.AMDPlugin, "n", aged(2*time.Minute, nil)) },
 			Plugin, Starting, diagnosis.DevicePluginDown, diagnosis.Proven, "the pod of AMD's device plugin began 2 min ago", "feature.node.kubernetes.io/amd-gpu=true"},
-		"it has started": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(amd.plugin, "n", aged(5*time.Minute, nil)) },
+		"it has started": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(parts.AMDPlugin, "n", aged(5*time.Minute, nil)) },
 			Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Likely, "AMD's device plugin runs there and announces none", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it crashes at once": {sign, func(l *lab, _ *corev1.Node) {
 			installed(l, nil)
-			l.pod(amd.plugin, "n", aged(time.Minute, crashes("no /dev/kfd")))
+			l.pod(parts.AMDPlugin, "n", aged(time.Minute, crashes("no /dev/kfd")))
 		}, Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Proven, "AMD's device plugin fails at dp CrashLoopBackOff (9 restarts; last exit 1: no /dev/kfd)", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it loops": {sign, func(l *lab, _ *corev1.Node) {
 			installed(l, nil)
-			l.pod(amd.plugin, "n", aged(time.Minute, func(p *corev1.Pod) {
+			l.pod(parts.AMDPlugin, "n", aged(time.Minute, func(p *corev1.Pod) {
 				p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].RestartCount = false, 3
 			}))
 		}, Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Likely, "AMD's device plugin fails at dp running and not ready", "feature.node.kubernetes.io/amd-gpu=true"},

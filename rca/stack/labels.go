@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -17,7 +18,7 @@ const (
 	gpuPresent   = "nvidia.com/gpu.present"
 	deployPlugin = parts.Deploys + "device-plugin"
 	operands     = parts.Deploys + "operands"
-	workloadKind = "nvidia.com/gpu.workload.config"
+	workloadKind = makers.WorkloadKind
 	nfdLabels    = parts.Discovered
 	// pausedBy begins the value that the driver's manager and MIG manager give the labels of
 	// operands that they have stopped.

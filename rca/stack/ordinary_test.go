@@ -122,7 +122,7 @@ func TestADriverThatIsLoadedByOthers(t *testing.T) {
 	} {
 		l := newLab()
 		n := l.gpuNode("n")
-		n.Labels = map[string]string{amd.labels[0]: "true"}
+		n.Labels = map[string]string{"feature.node.kubernetes.io/amd-gpu": "true"}
 		ds := l.sets[parts.Plugin].DeepCopy()
 		ds.Name, ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = "amd", []corev1.Container{{Image: "rocm/k8s-device-plugin:latest"}}, k.selector
 		l.DaemonSets = append(l.DaemonSets, ds)

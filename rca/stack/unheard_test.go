@@ -70,9 +70,9 @@ func TestAPluginOfAMDsThatNoKubeletHears(t *testing.T) {
 	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "amd", UID: "amd"}}
 	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "dp", Image: "rocm/k8s-device-plugin"}}
 	strays(ds, "/elsewhere")
-	l.sets[amd.plugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
+	l.sets[parts.AMDPlugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
 	l.chartNode(map[string]string{"feature.node.kubernetes.io/amd-gpu": "true"})
-	l.pod(amd.plugin, "n", nil)
+	l.pod(parts.AMDPlugin, "n", nil)
 	w := view.New(l.State)
 	if f := Of(w).OfMaker(w.Nodes["n"], "amd.com/gpu"); f == nil || !strings.Contains(f.Says, "announces them in /elsewhere") || f.Mends[0].Unproven == "" {
 		t.Errorf("%+v", f)
@@ -84,12 +84,12 @@ func TestAPluginThatWorksElsewhere(t *testing.T) {
 	l := newLab()
 	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "amd", UID: "amd"}}
 	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "dp", Image: "rocm/k8s-device-plugin"}}
-	l.sets[amd.plugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
+	l.sets[parts.AMDPlugin], l.DaemonSets = ds, append(l.DaemonSets, ds)
 	sign := map[string]string{"feature.node.kubernetes.io/amd-gpu": "true"}
 	l.chartNode(sign)
 	l.chartNode(sign).Name = "m"
-	l.pod(amd.plugin, "n", crashes("denied"))
-	l.pod(amd.plugin, "m", nil)
+	l.pod(parts.AMDPlugin, "n", crashes("denied"))
+	l.pod(parts.AMDPlugin, "m", nil)
 	for offered, want := range map[int64]string{0: "denied)", 2: "denied), while it works on m"} {
 		l.Nodes[len(l.Nodes)-1].Status.Allocatable = corev1.ResourceList{"amd.com/gpu": *quantity(offered)}
 		w := view.New(l.State)

@@ -20,7 +20,7 @@ const card = corev1.ResourceName("nvidia.com/GA102GL_A10")
 
 // machines installs the parts for virtual machines, each for nodes with its label.
 func (l *lab) machines() {
-	for r, part := range map[parts.Role][2]string{virtual.plugin: {"nvidia-sandbox-device-plugin-ctr", "sandbox-device-plugin"}, parts.MachineValidator: {"nvidia-sandbox-validator", "sandbox-validator"}} {
+	for r, part := range map[parts.Role][2]string{parts.MachinePlugin: {"nvidia-sandbox-device-plugin-ctr", "sandbox-device-plugin"}, parts.MachineValidator: {"nvidia-sandbox-validator", "sandbox-validator"}} {
 		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: part[1], UID: "sandbox", CreationTimestamp: metav1.NewTime(noon.Add(-48 * time.Hour))}}
 		ds.Spec.Template.Spec.Containers, ds.Spec.Template.Spec.NodeSelector = []corev1.Container{{Name: part[0]}}, map[string]string{parts.Deploys + part[1]: "true"}
 		l.sets[r], l.DaemonSets = ds, append(l.DaemonSets, ds)
@@ -38,17 +38,17 @@ func TestGPUsForVirtualMachines(t *testing.T) {
 	}{
 		"it crashes": {func(l *lab, n *corev1.Node) {
 			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
-			l.pod(virtual.plugin, "n", crashes("GLIBC"))
+			l.pod(parts.MachinePlugin, "n", crashes("GLIBC"))
 		}, card, "failed DevicePluginDown proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines fails at nvidia-sandbox-device-plugin-ctr CrashLoopBackOff (9 restarts; last exit 1: GLIBC) | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"it waits": {func(l *lab, n *corev1.Node) {
 			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
-			l.pod(virtual.plugin, "n", func(p *corev1.Pod) {
+			l.pod(parts.MachinePlugin, "n", func(p *corev1.Pod) {
 				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "vfio-pci-validation", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Hour))}}}}
 			})
 		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines waits in vfio-pci-validation running | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"it runs": {func(l *lab, n *corev1.Node) {
 			n.Labels[label], n.Labels[parts.Deploys+"sandbox-validator"] = "true", "true"
-			l.pod(virtual.plugin, "n", nil)
+			l.pod(parts.MachinePlugin, "n", nil)
 		}, card, "failed DevicePluginDown likely: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: NVIDIA's device plugin for virtual machines runs there and announces none, as where no card is bound to vfio-pci, or no vGPU of that type is made | see why NVIDIA's device plugin for virtual machines announces nothing on n"},
 		"labels keep it off, and what it waits for": {func(*lab, *corev1.Node) {}, card, "kept off GPUStackNotOnNode proven: has GPUs for virtual machines and offers no nvidia.com/GA102GL_A10: gpu-operator/sandbox-device-plugin does not run there: it selects nodes by label nvidia.com/gpu.deploy.sandbox-device-plugin=true, which is absent | label n nvidia.com/gpu.deploy.sandbox-validator=true; label n nvidia.com/gpu.deploy.sandbox-device-plugin=true"},
 		"a label keeps it off": {func(_ *lab, n *corev1.Node) {
@@ -144,31 +144,6 @@ func TestGPUsThatContainersHave(t *testing.T) {
 				t.Errorf("%+v", m)
 			}
 		})
-	}
-}
-
-// GPUs of a maker go by another name where they are parted, or another driver serves them; what
-// stands beside them is none.
-func TestOtherNamesOfGPUs(t *testing.T) {
-	for _, k := range []struct{ asked, offered, want corev1.ResourceName }{
-		{"amd.com/gpu", "amd.com/cpx_nps4", "amd.com/cpx_nps4"},
-		{"amd.com/spx_nps1", "amd.com/gpu", "amd.com/gpu"},
-		{"amd.com/gpu", "amd.com/gpu", ""},
-		{"amd.com/gpu", "amd.com/other", ""},
-		{"amd.com/other", "amd.com/gpu", ""},
-		{"gpu.intel.com/i915", "gpu.intel.com/xe", "gpu.intel.com/xe"},
-		{"gpu.intel.com/i915", "gpu.intel.com/i915_monitoring", ""},
-		{"nvidia.com/gpu", "nvidia.com/GA102GL_A10", ""},
-		{card, "nvidia.com/GA102GL_A40", ""},
-	} {
-		n := &view.Node{Node: &corev1.Node{Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{k.offered: resource.MustParse("2")}}}}
-		if got := OtherName(n, k.asked); got != k.want {
-			t.Errorf("%s, offered %s: %q, want %q", k.asked, k.offered, got, k.want)
-		}
-		n.Status.Allocatable[k.offered] = resource.MustParse("0")
-		if got := OtherName(n, k.asked); got != "" {
-			t.Errorf("none of it is offered: %q", got)
-		}
 	}
 }
 

@@ -27,6 +27,8 @@ const (
 	AMDPlugin        Role = "device plugin of AMD's"
 	IntelPlugin      Role = "device plugin of Intel's"
 	SharePlugin      Role = "device plugin of gpushare"
+	NeuronPlugin     Role = "device plugin of AWS Neuron's"
+	GaudiPlugin      Role = "device plugin of Gaudi's"
 	MachinePlugin    Role = "device plugin for virtual machines"
 	MachineValidator Role = "validator for virtual machines" // writes on the node what that plugin waits for
 )
@@ -47,6 +49,11 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 	named := func(names ...string) func(corev1.Container) bool {
 		return func(c corev1.Container) bool { return slices.Contains(names, c.Name) }
 	}
+	image := func(parts ...string) func(corev1.Container) bool {
+		return func(c corev1.Container) bool {
+			return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(c.Image, part) })
+		}
+	}
 	switch app := labels["app"]; {
 	case labels["app.kubernetes.io/component"] == "nvidia-driver", has(named("nvidia-driver-ctr", "k8s-driver-manager", "nvidia-vgpu-manager-ctr")), labels["k8s-app"] == "nvidia-driver-installer", strings.HasPrefix(name, "nvidia-driver-installer"):
 		return Driver
@@ -60,8 +67,12 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 		return AMDPlugin
 	case slices.ContainsFunc(spec.Containers, isIntelPlugin):
 		return IntelPlugin
-	case has(func(c corev1.Container) bool { return strings.Contains(c.Image, "gpushare-plugin") }):
+	case has(image("gpushare-plugin")):
 		return SharePlugin
+	case has(image("neuron-device-plugin")):
+		return NeuronPlugin
+	case has(image("habana-k8s-device-plugin", "docker-k8s-device-plugin", "habanalabs-device-plugin")):
+		return GaudiPlugin
 	case slices.ContainsFunc(spec.Containers, isMachinePlugin):
 		return MachinePlugin
 	case slices.ContainsFunc(spec.Containers, IsPlugin), strings.HasPrefix(name, view.HAMiPluginName):
