@@ -368,6 +368,12 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 		title = fmt.Sprintf("have ResourceClaim %s ask for another MIG profile, or a whole GPU: the driver on %s cannot make %s", claim, p.Spec.NodeName, device)
 		commands = append(commands, "# the selector of its template, or of who makes the claim; then have the pod made again: a claim does not change. A later version of the driver may make that profile, too")
 	}
+	if _, device := unmade(c, p); device == "" && p.Status.Phase == corev1.PodRunning {
+		ch := edit.LookAt(diagnosis.DRAPrepareFailed, fmt.Sprintf("make %s/%s again, so that its claim is prepared from the beginning: it has run on %s, and the driver does not prepare that once more", p.Namespace, p.Name, p.Spec.NodeName),
+			"what the driver prepares is seen when it has", append([]string{kubelet.MakeAgain(p)}, commands...)...)
+		ch.Risk, ch.Minutes = diagnosis.LowRisk, 2
+		return []edit.Change{ch}
+	}
 	ch := edit.LookAt(diagnosis.DRAPrepareFailed, title, "what the driver on the node would do next is not known", commands...)
 	return []edit.Change{restartOlder(c, p, ch)}
 }

@@ -32,11 +32,17 @@ func TestWhoPreparesDevices(t *testing.T) {
 		message, want string
 		commands      int
 		stops         bool
+		phase         corev1.PodPhase
 	}{
-		"the driver fails":     {"NodePrepareResources failed", "by hand, none risk: see why the driver on n cannot prepare the devices (what the driver on the node would do next is not known)", 3, false},
-		"an old kubelet's ask": {"the server could not find the requested resource", "by hand, medium risk: bring the kubelet of n (v1.33.1) to the API server's version (which versions the API server serves is in no object)", 5, true},
+		"the driver fails":     {"NodePrepareResources failed", "by hand, none risk: see why the driver on n cannot prepare the devices (what the driver on the node would do next is not known)", 3, false, corev1.PodPending},
+		"an old kubelet's ask": {"the server could not find the requested resource", "by hand, medium risk: bring the kubelet of n (v1.33.1) to the API server's version (which versions the API server serves is in no object)", 5, true, corev1.PodPending},
+		"it has run":           {"NodePrepareResources failed", "by hand, low risk: make a/w again, so that its claim is prepared from the beginning: it has run on n, and the driver does not prepare that once more (what the driver prepares is seen when it has)", 4, false, corev1.PodRunning},
 	} {
 		w := world(tc.message)
+		w.Wait.Status.Phase = tc.phase
+		if tc.phase == corev1.PodRunning {
+			w.Wait.Status.Conditions[0].Status = corev1.ConditionFalse
+		}
 		k := w.Case(t, "Pod")
 		k.Unstarted = []*corev1.Pod{w.Wait}
 		got := LookAtPreparation(edit.New(k))

@@ -3,7 +3,10 @@ package kubelet
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
@@ -50,7 +53,7 @@ func (s stopped) cdi(device string) *Stop {
 		if s.preparedOnce(device) {
 			stop.Title = fmt.Sprintf("make %s/%s again, so that its claim is prepared again: what was written on %s for it before is gone", s.pod.Namespace, s.pod.Name, node)
 			stop.Risk, stop.Minutes, stop.StopsUnknown, stop.Unproven = diagnosis.LowRisk, 2, false, "what the driver prepares is seen when it has"
-			stop.Commands = append([]string{fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another; one without an owner: kubectl get -o yaml, then kubectl replace --force", s.pod.Namespace, s.pod.Name)}, stop.Commands...)
+			stop.Commands = append([]string{MakeAgain(s.pod)}, stop.Commands...)
 		}
 		stop.Commands = append([]string{"kubectl get pods -A -o wide --field-selector spec.nodeName=" + node + "  # its pod there: what does its log say it has written, and where?"}, stop.Commands...)
 		return stop
@@ -71,15 +74,35 @@ func (s stopped) cdi(device string) *Stop {
 }
 
 // preparedOnce says whether a device is that of a claim by which its container has run: the kubelet has a claim prepared once for a
-// pod (pkg/kubelet/cm/dra), and a boot empties the folder of what was written for it.
+// pod (pkg/kubelet/cm/dra), and a boot empties the folder of what was written for it. A pod that asks for no extended resource has its
+// devices by its claims alone.
 func (s stopped) preparedOnce(device string) bool {
 	_, class, _ := strings.Cut(device, "/")
-	failing := incident.FailingContainer(s.pod.Status)
-	if !strings.HasPrefix(class, "claim=") || len(s.pod.Spec.ResourceClaims) == 0 || failing == nil {
-		return false
+	ofClaim := strings.HasPrefix(class, "claim=") || !asksExtended(s.pod)
+	return ofClaim && len(s.pod.Spec.ResourceClaims) > 0 && incident.FailingContainer(s.pod.Status) != nil && Ran(s.pod)
+}
+
+func asksExtended(p *corev1.Pod) bool {
+	for name := range incident.Requests(p) {
+		if incident.OfDevices(name) {
+			return true
+		}
 	}
-	ran := failing.LastTerminationState.Terminated
-	return ran != nil && !ran.StartedAt.IsZero()
+	return false
+}
+
+// Ran says whether a container of the pod has run before it stopped, as before a boot of its machine.
+func Ran(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return slices.ContainsFunc([]*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated}, func(t *corev1.ContainerStateTerminated) bool {
+			return t != nil && !t.StartedAt.IsZero()
+		})
+	})
+}
+
+// MakeAgain is the command that has a pod made again.
+func MakeAgain(p *corev1.Pod) string {
+	return fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes another; one without an owner: kubectl get -o yaml, then kubectl replace --force", p.Namespace, p.Name)
 }
 
 // describeGPUs has NVIDIA's tool describe the machine's GPUs under the vendor and class of a device. What the operator's toolkit

@@ -65,7 +65,7 @@ func (s *Stop) Told() *view.Finding { return view.Found(s.Certainty, s.Says, s.E
 // evidence is what every such pod shows: its node, and what is said of it.
 func (s stopped) evidence() []diagnosis.Evidence {
 	at := view.PodRef(s.pod)
-	out := []diagnosis.Evidence{diagnosis.Fact(at, "is bound to "+s.pod.Spec.NodeName+" and "+string(s.pod.Status.Phase),
+	out := []diagnosis.Evidence{diagnosis.Fact(at, "is bound to "+s.pod.Spec.NodeName+" and "+phase(s.pod),
 		diagnosis.That("spec.nodeName", "", diagnosis.Is, s.pod.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(s.pod.Status.Phase)))}
 	if c := incident.FailingContainer(s.pod.Status); c != nil && !incident.Hinders(s.reason) {
 		return append(out, diagnosis.Fact(at, c.Name+": "+s.reason+": "+s.says, diagnosis.That("status", "", diagnosis.Contains, s.reason), diagnosis.That("status", "", diagnosis.Contains, c.State.Waiting.Message)))

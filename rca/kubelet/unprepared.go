@@ -34,14 +34,22 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 	}
 	for _, p := range unprepared {
 		at := view.ObjectRef("Pod", p.Namespace, p.Name)
-		f.Evidence = append(f.Evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+string(corev1.PodPending)+": its sandbox was not made",
-			diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(corev1.PodPending))),
+		f.Evidence = append(f.Evidence, diagnosis.Fact(at, "is bound to "+p.Spec.NodeName+" and "+phase(p)+": its sandbox was not made",
+			diagnosis.That("spec.nodeName", "", diagnosis.Is, p.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(p.Status.Phase))),
 			diagnosis.Fact(at, fmt.Sprintf("%s: %s", incident.FailedPrepare, UnpreparedSays(p)), diagnosis.Says(UnpreparedSays(p))))
 		for _, claim := range ClaimsOf(p) {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim, "is what the pod uses", using(w, p, claim)))
 		}
 	}
 	return f
+}
+
+// phase is a pod's, where it is Running with that said: it has run, or has been tried.
+func phase(p *corev1.Pod) string {
+	if p.Status.Phase == corev1.PodRunning {
+		return "Running by its phase alone"
+	}
+	return string(p.Status.Phase)
 }
 
 // Unprepared are those of the pods with a node whose devices are not prepared.

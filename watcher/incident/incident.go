@@ -112,7 +112,7 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 		return FailedPrefix + pod.Status.Reason, since, refused(pod.Status)
 	}
 	if reason := begunOnce(pod); reason != "" {
-		return reason, since, true
+		return reason, unready(pod, since), true
 	}
 	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return "", since, false
@@ -127,6 +127,16 @@ func Waiting(pod *corev1.Pod) (reason string, since time.Time, ok bool) {
 		}
 	}
 	return "NoCondition", since, true
+}
+
+// unready is since when a pod that has run is not Ready; since otherwise.
+func unready(pod *corev1.Pod, since time.Time) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.LastTransitionTime.After(since) {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return since
 }
 
 // FailedPrefix begins the reasons of pods that the kubelet refused.

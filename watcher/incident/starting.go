@@ -83,7 +83,9 @@ func hindrance(p *corev1.Pod, events []*corev1.Event) *corev1.Event {
 		return cmp.Or(seen(b).Compare(seen(a)), cmp.Compare(a.Message, b.Message))
 	})
 	e := own[0]
-	if at := seen(e); e.Reason != FailedPrepare && !at.IsZero() && at.Sub(placed(p)) < settles {
+	if at := seen(e); at.Before(placed(p)) && sandboxLost(p) {
+		return nil // it is of the time before
+	} else if e.Reason != FailedPrepare && !at.IsZero() && at.Sub(placed(p)) < settles {
 		return nil
 	}
 	if e.Reason == FailedMount && outOfTime(e) {
@@ -101,10 +103,14 @@ func outOfTime(e *corev1.Event) bool {
 	return strings.HasPrefix(e.Message, "Unable to attach or mount volumes")
 }
 
-// placed is when the pod was given its node, as far as it says.
+// placed is when the pod was given its node, as far as it says, or when it lost what it had there.
 func placed(p *corev1.Pod) time.Time {
+	lost := sandboxLost(p)
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		if lost && c.Type == corev1.PodReadyToStartContainers {
+			return c.LastTransitionTime.Time
+		}
+		if !lost && c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 			return c.LastTransitionTime.Time
 		}
 	}
@@ -112,9 +118,9 @@ func placed(p *corev1.Pod) time.Time {
 }
 
 // Starting says whether a pod that asks for devices has a node, and no sandbox there yet:
-// devices are prepared and volumes mounted before one is made (kuberuntime_manager.go, SyncPod).
+// devices are prepared and volumes mounted before one is made (kuberuntime_manager.go, SyncPod), after a boot once more.
 func Starting(p *corev1.Pod) bool {
-	if p.Spec.NodeName == "" || p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodPending && p.Status.Phase != "" {
+	if p.Spec.NodeName == "" || p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodPending && p.Status.Phase != "" && !sandboxLost(p) {
 		return false
 	}
 	if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -123,6 +129,14 @@ func Starting(p *corev1.Pod) bool {
 		return false
 	}
 	return asksDevices(p)
+}
+
+// sandboxLost says whether a pod has run and has no sandbox any more, as after a boot of its machine: its phase stays Running
+// (pkg/kubelet, getPhase), whatever comes of the next one.
+func sandboxLost(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
+	}) && !slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
 }
 
 // asksDevices says whether a pod asks for what drivers announce: by a claim, or as an extended resource.
@@ -193,6 +207,11 @@ func unmade(c corev1.ContainerStatus) *corev1.ContainerStateWaiting {
 // begunOnce is why a pod that is Running does not run: the container that asks for its devices is not made again, after a reboot, say,
 // or was tried and never began. One that was tried counts as begun for the phase (pkg/kubelet, getPhase). Empty for others.
 func begunOnce(p *corev1.Pod) string {
+	if sandboxLost(p) {
+		if reason, _ := Hindrance(p); Hinders(reason) {
+			return reason
+		}
+	}
 	failing := FailingContainer(p.Status)
 	if p.Status.Phase != corev1.PodRunning || p.Spec.NodeName == "" || failing == nil {
 		return ""

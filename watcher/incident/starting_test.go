@@ -16,6 +16,9 @@ import (
 // The kubelet's event has a pod wait that has its node, a claim and no sandbox; no
 // other pod, and no event of anybody else's.
 func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
+	rebooted := func(p *corev1.Pod, e *corev1.Event, after time.Duration) {
+		p.Status.Phase, p.Status.Conditions[1].LastTransitionTime = corev1.PodRunning, metav1.NewTime(seen(e).Add(after))
+	}
 	for name, c := range map[string]struct {
 		edit  func(p *corev1.Pod, e *corev1.Event)
 		waits bool
@@ -30,8 +33,16 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 			p.Spec.ResourceClaims, p.Status.ExtendedResourceClaimStatus = nil, &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "x"}
 		}, true},
 		"without conditions": {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions = nil }, true},
-		"it runs":            {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Phase = corev1.PodRunning }, false},
-		"it has a sandbox":   {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
+		"it runs": {func(p *corev1.Pod, _ *corev1.Event) {
+			p.Status.Phase, p.Status.Conditions[1].Status = corev1.PodRunning, corev1.ConditionTrue
+		}, false},
+		"it ran before a boot":          {func(p *corev1.Pod, e *corev1.Event) { rebooted(p, e, -time.Minute) }, true},
+		"that was said before the boot": {func(p *corev1.Pod, e *corev1.Event) { rebooted(p, e, time.Minute) }, false},
+		"a container of it runs": {func(p *corev1.Pod, e *corev1.Event) {
+			rebooted(p, e, -time.Minute)
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		}, false},
+		"it has a sandbox": {func(p *corev1.Pod, _ *corev1.Event) { p.Status.Conditions[1].Status = corev1.ConditionTrue }, false},
 		"it is being deleted": {func(p *corev1.Pod, _ *corev1.Event) {
 			at := metav1.NewTime(incidenttest.Start)
 			p.DeletionTimestamp = &at
