@@ -37,7 +37,7 @@ type Session struct {
 // Begin reads what waits in st. Close ends it; until then nobody else may use the snapshot.
 func Begin(ctx context.Context, st *cluster.State, opts Options) (*Session, error) {
 	refusals := admission.Refusals(st)
-	s := &Session{Incidents: incident.Group(incident.WithKubelet(st.Pods, st.Events), st.Owner, refusals...), state: st, done: func() {},
+	s := &Session{Incidents: incident.Group(incident.WithKubelet(st.Pods, st.Events, st.Now), st.Owner, refusals...), state: st, done: func() {},
 		told: map[string]diagnosis.Diagnosis{}, first: map[string]string{}, seen: map[string]bool{}}
 	if len(s.Incidents) == 0 {
 		return s, nil

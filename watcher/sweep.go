@@ -84,7 +84,7 @@ func (w *Watcher) waits(p *corev1.Pod) bool {
 
 // completed is pods with what the kubelets' events say of them.
 func (w *Watcher) completed(pods []*corev1.Pod) []*corev1.Pod {
-	return incident.WithKubelet(pods, listed[*corev1.Event](w.refusing[kindEvent]))
+	return incident.WithKubelet(pods, listed[*corev1.Event](w.refusing[kindEvent]), w.opts.Now())
 }
 
 // view is every pod as far as it is known: what the watch told, corrected by the

@@ -90,7 +90,7 @@ func representative(w *view.Cluster, i incident.Incident) (pod *corev1.Pod, unst
 		switch {
 		case p == nil:
 		case incident.Unstarted(named.Reason):
-			unstarted = append(unstarted, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events)[0])
+			unstarted = append(unstarted, incident.WithKubelet([]*corev1.Pod{p}, w.State.Events, w.State.Now)[0])
 		case pod == nil, rank(p) < rank(pod), rank(p) == 1 && rank(pod) == 1 && kubelet.RejectedAt(w, p).After(kubelet.RejectedAt(w, pod)):
 			pod = p
 		}

@@ -130,6 +130,7 @@ func PodRules() []PodRule {
 		ofStop(diagnosis.RuntimeNotConfigured),
 		ofStop(diagnosis.DriverNotReady),
 		ofStop(diagnosis.VolumeConflict),
+		ofStop(diagnosis.NodeNotReady),
 		ofStop(diagnosis.Unknown),
 		gangIncomplete,
 		workloadDeadlock,

@@ -88,7 +88,7 @@ func (w *world) holds(p *corev1.Pod, gpu int, starts ...int) {
 func (w *world) open(t *testing.T) *Case {
 	t.Helper()
 	refusals := admission.Refusals(w.State)
-	all := incident.Group(incident.WithKubelet(w.Pods, w.Events), w.Owner, refusals...)
+	all := incident.Group(incident.WithKubelet(w.Pods, w.Events, time.Time{}), w.Owner, refusals...)
 	of := -1
 	for k, i := range all {
 		for _, p := range i.Pods {

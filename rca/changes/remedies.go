@@ -97,7 +97,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.NodeCordoned: {policy: func(c *Bench, n *view.Node) []edit.Change {
 		return []edit.Change{mend.Uncordon(n, upkeep.Of(c.Cluster, n))}
 	}},
-	diagnosis.NodeNotReady:           {policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(c.Workload, n)} }},
+	diagnosis.NodeNotReady:           {pod: begin(diagnosis.NodeNotReady), policy: func(c *Bench, n *view.Node) []edit.Change { return []edit.Change{mend.WaitForReady(c.Workload, n)} }},
 	diagnosis.PodAffinityConflict:    {policy: (*Bench).resolveAffinity},
 	diagnosis.VolumeConflict:         {pod: begin(diagnosis.VolumeConflict), policy: (*Bench).lookAtVolume},
 	diagnosis.TopologySpreadConflict: {policy: (*Bench).loosenSpread},

@@ -42,6 +42,8 @@ func StopOf(w *view.Cluster, unstarted []*corev1.Pod) *Stop {
 		s = first.volume()
 	case incident.FailedSandbox:
 		s = first.sandbox()
+	case incident.Untaken:
+		s = first.untaken()
 	default:
 		s = first.container()
 	}
@@ -69,6 +71,9 @@ func (s stopped) evidence() []diagnosis.Evidence {
 		diagnosis.That("spec.nodeName", "", diagnosis.Is, s.pod.Spec.NodeName), diagnosis.That("status.phase", "", diagnosis.Is, string(s.pod.Status.Phase)))}
 	if c := incident.FailingContainer(s.pod.Status); c != nil && !incident.Hinders(s.reason) {
 		return append(out, diagnosis.Fact(at, c.Name+": "+s.reason+": "+s.says, diagnosis.That("status", "", diagnosis.Contains, s.reason), diagnosis.That("status", "", diagnosis.Contains, c.State.Waiting.Message)))
+	}
+	if s.reason == incident.Untaken {
+		return append(out, diagnosis.Fact(at, "has no start time: its kubelet has not begun with it", diagnosis.That("status.startTime", "", diagnosis.Absent, "")))
 	}
 	return append(out, diagnosis.Fact(at, s.reason+": "+s.says, diagnosis.Says(s.says)))
 }

@@ -156,7 +156,7 @@ func TestAnEventOlderThanItsObject(t *testing.T) {
 func TestUnpreparedReplacesOneCondition(t *testing.T) {
 	p := incidenttest.StartingPod("train")
 	e := incidenttest.UnpreparedEvent(p)
-	got := WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e})[0].Status.Conditions
+	got := WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}, time.Time{})[0].Status.Conditions
 	want := []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse, Reason: FailedPrepare, Message: e.Message}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

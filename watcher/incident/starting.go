@@ -21,7 +21,14 @@ const (
 
 	FailedContainer = "CreateContainerError"
 	FailedRun       = "RunContainerError"
+
+	// Untaken is no word of anybody's: the kubelet has not so much as begun with the pod.
+	Untaken = "NotTakenUp"
 )
+
+// takes is how long a kubelet may say nothing of a pod that has its node: it notes when it has seen it at once (pkg/kubelet/status,
+// startTime), before it pulls or prepares anything.
+const takes = 10 * time.Minute
 
 // hindrances are, by reason, who writes such Events.
 var hindrances = map[string]string{
@@ -33,7 +40,7 @@ func Hinders(reason string) bool { return hindrances[reason] != "" }
 
 // Unstarted says whether a pod that waits for that reason has its node, and is not begun there.
 func Unstarted(reason string) bool {
-	return Hinders(reason) || reason == FailedContainer || reason == FailedRun || slices.Contains(refusedByRuntime, reason)
+	return Hinders(reason) || reason == Untaken || reason == FailedContainer || reason == FailedRun || slices.Contains(refusedByRuntime, reason)
 }
 
 // settles is how long the kubelet may say of a pod that its sandbox or its volumes fail before
@@ -44,8 +51,9 @@ const settles = 2 * time.Minute
 
 // WithKubelet is the pods as Events complete them: the condition PodReadyToStartContainers,
 // which the kubelet leaves without a reason, says why of a pod that it cannot begin.
-// Such a pod is a copy; nobody else is.
-func WithKubelet(pods []*corev1.Pod, events []*corev1.Event) []*corev1.Pod {
+// The same says of one of which its kubelet has said nothing at all by now that it is not taken up; nothing is told of a time that
+// is zero. Such a pod is a copy; nobody else is.
+func WithKubelet(pods []*corev1.Pod, events []*corev1.Event, now time.Time) []*corev1.Pod {
 	said := map[Ref][]*corev1.Event{}
 	for _, e := range events {
 		if o := e.InvolvedObject; o.Kind == "Pod" && Hinders(e.Reason) && by(e, hindrances[e.Reason]) {
@@ -53,16 +61,23 @@ func WithKubelet(pods []*corev1.Pod, events []*corev1.Event) []*corev1.Pod {
 			said[ref] = append(said[ref], e)
 		}
 	}
-	if len(said) == 0 {
-		return pods
-	}
 	out := slices.Clone(pods)
 	for i, p := range out {
-		if e := hindrance(p, said[Ref{"Pod", p.Namespace, p.Name}]); e != nil && Starting(p) {
-			out[i] = hindered(p, e)
+		if !Starting(p) {
+			continue
+		}
+		if e := hindrance(p, said[Ref{"Pod", p.Namespace, p.Name}]); e != nil {
+			out[i] = hindered(p, e.Reason, e.Message)
+		} else if untaken(p, now) {
+			out[i] = hindered(p, Untaken, "")
 		}
 	}
 	return out
+}
+
+// untaken says whether nobody on its node has begun with the pod for long.
+func untaken(p *corev1.Pod, now time.Time) bool {
+	return p.Status.StartTime == nil && len(p.Status.InitContainerStatuses)+len(p.Status.ContainerStatuses) == 0 && !placed(p).IsZero() && now.Sub(placed(p)) >= takes
 }
 
 // by says whether an event is somebody's: in a dump written by hand nobody may be named.
@@ -152,10 +167,10 @@ func asksDevices(p *corev1.Pod) bool {
 	return false
 }
 
-func hindered(p *corev1.Pod, e *corev1.Event) *corev1.Pod {
+func hindered(p *corev1.Pod, reason, says string) *corev1.Pod {
 	p = p.DeepCopy()
 	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReadyToStartContainers })
-	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse, Reason: e.Reason, Message: e.Message})
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse, Reason: reason, Message: says})
 	return p
 }
 
@@ -163,7 +178,7 @@ func hindered(p *corev1.Pod, e *corev1.Event) *corev1.Pod {
 // the words of who says it. Empty where nothing is known to.
 func Hindrance(p *corev1.Pod) (reason, says string) {
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReadyToStartContainers && Hinders(c.Reason) {
+		if c.Type == corev1.PodReadyToStartContainers && (Hinders(c.Reason) || c.Reason == Untaken) {
 			return c.Reason, c.Message
 		}
 	}

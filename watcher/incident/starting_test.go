@@ -61,7 +61,7 @@ func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 			e := incidenttest.UnpreparedEvent(p)
 			c.edit(p, e)
 			before := p.DeepCopy()
-			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}), incidenttest.Owners{}.Find)
+			got := Group(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}, time.Time{}), incidenttest.Owners{}.Find)
 			if !reflect.DeepEqual(p, before) {
 				t.Errorf("the pod given was changed: %+v", p)
 			}
@@ -120,11 +120,11 @@ func TestWhoIsNotBegunWaits(t *testing.T) {
 				e.Reason, e.Source.Component, e.Message, e.LastTimestamp = s.reason, s.by, s.words, metav1.NewTime(incidenttest.Start.Add(time.Minute+s.after))
 				events = append(events, e)
 			}
-			reason, says := Hindrance(WithKubelet([]*corev1.Pod{p}, events)[0])
+			reason, says := Hindrance(WithKubelet([]*corev1.Pod{p}, events, time.Time{})[0])
 			if got := strings.TrimSpace(reason + " " + says); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
-			if got := len(Group(WithKubelet([]*corev1.Pod{p}, events), incidenttest.Owners{}.Find)); got != 0 != (c.want != "") {
+			if got := len(Group(WithKubelet([]*corev1.Pod{p}, events, time.Time{}), incidenttest.Owners{}.Find)); got != 0 != (c.want != "") {
 				t.Errorf("%d incidents", got)
 			}
 		})
@@ -150,7 +150,7 @@ func TestSinceWhenAPodHasItsNode(t *testing.T) {
 		p.Status.Conditions[0] = c.placed
 		e := incidenttest.UnpreparedEvent(p)
 		e.Reason, e.LastTimestamp = FailedSandbox, c.said
-		if got, _ := Hindrance(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e})[0]); got == FailedSandbox != c.waits {
+		if got, _ := Hindrance(WithKubelet([]*corev1.Pod{p}, []*corev1.Event{e}, time.Time{})[0]); got == FailedSandbox != c.waits {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -223,6 +223,35 @@ func TestWhoCountsAsRunningAndIsNotBegunWaits(t *testing.T) {
 		p.Status.Phase = corev1.PodFailed
 		if _, _, waits := Waiting(p); waits {
 			t.Errorf("%s: it waits though it has failed", name)
+		}
+	}
+}
+
+// A kubelet notes at once that it has seen a pod. One that it was given ten minutes ago without that waits, and says so; a pod that
+// it has begun with, one without devices, and all of them where no time is known, do not.
+func TestWhomNoKubeletTakesUpWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  func(*corev1.Pod)
+		after time.Duration
+		waits bool
+	}{
+		"long ago":       {func(*corev1.Pod) {}, takes, true},
+		"just now":       {func(*corev1.Pod) {}, takes - time.Second, false},
+		"it is begun":    {func(p *corev1.Pod) { p.Status.StartTime = new(p.CreationTimestamp) }, takes, false},
+		"a container is": {func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main"}} }, takes, false},
+		"no devices":     {func(p *corev1.Pod) { p.Spec.ResourceClaims = nil }, takes, false},
+		"no node":        {func(p *corev1.Pod) { p.Spec.NodeName = "" }, takes, true}, // for its own reason
+		"it runs":        {func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning; p.Status.Conditions = nil }, takes, false},
+	} {
+		p := incidenttest.StartingPod("train")
+		c.edit(p)
+		got := WithKubelet([]*corev1.Pod{p}, nil, placed(p).Add(c.after))[0]
+		reason, since, waits := Waiting(got)
+		if waits != c.waits || waits && p.Spec.NodeName != "" && (reason != Untaken || !Unstarted(reason) || !since.Equal(p.CreationTimestamp.Time)) {
+			t.Errorf("%s: waits %t for %q since %s", name, waits, reason, since)
+		}
+		if WithKubelet([]*corev1.Pod{p}, nil, time.Time{})[0] != p {
+			t.Errorf("%s: another pod where no time is known", name)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (s *Source) OfThisCluster(ctx context.Context, d executor.Deps, r Ref) erro
 // Waits are the ids of all that waits in a state.
 func Waits(st *cluster.State) map[string]incident.Incident {
 	out := map[string]incident.Incident{}
-	for _, i := range incident.Group(incident.WithKubelet(st.Pods, st.Events), st.Owner, admission.Refusals(st)...) {
+	for _, i := range incident.Group(incident.WithKubelet(st.Pods, st.Events, st.Now), st.Owner, admission.Refusals(st)...) {
 		out[i.ID] = i
 	}
 	return out
