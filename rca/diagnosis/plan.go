@@ -23,6 +23,23 @@ func PlanHash(incident string, since time.Time, actions []Action) string {
 	if !since.IsZero() {
 		plan = map[string]any{"incident": incident, "since": since.UTC().Format(time.RFC3339), "actions": actions}
 	}
+	return hash(plan)
+}
+
+// Named is the name of what a fix does: its plan's, or, of what a person does, one that its commands tell from others of the incident.
+func (f Fix) Named(incident string, since time.Time) string {
+	if len(f.Actions) > 0 {
+		return PlanHash(incident, since, f.Actions)
+	}
+	plan := map[string]any{"incident": incident, "since": since.UTC().Format(time.RFC3339), "kinds": f.Kinds, "commands": f.Commands}
+	if len(f.Commands) == 0 {
+		plan["title"] = f.Title
+	}
+	return hash(plan)
+}
+
+// hash is the sha256 of a value's canonical JSON.
+func hash(plan any) string {
 	var plain any
 	numbers := json.NewDecoder(bytes.NewReader(canonical(plan)))
 	numbers.UseNumber()

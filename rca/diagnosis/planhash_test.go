@@ -57,3 +57,22 @@ func TestPlanHashIsOfTheWait(t *testing.T) {
 		t.Errorf("without a time: %s, want %s", got, before)
 	}
 }
+
+// What a person does has a name of its own, too: its commands tell it from the others of the incident, not its title, in which
+// times pass; where there are none its title does.
+func TestFixesByHandAreToldApart(t *testing.T) {
+	since := time.Unix(1763640000, 0)
+	named := func(f Fix) string { return f.Named("gpu-7f3a01c9be", since) }
+	wait := Fix{Kinds: []FixKind{Wait}, Title: "wait ~5 min", Commands: []string{"kubectl get pod -w"}}
+	later, look, other := wait, wait, wait
+	later.Title, look.Commands, other.Kinds = "wait ~4 min", []string{"kubectl get nodes"}, []FixKind{Manual}
+	if named(later) != named(wait) || named(look) == named(wait) || named(other) == named(wait) {
+		t.Errorf("%s, later %s, looks %s, other %s", named(wait), named(later), named(look), named(other))
+	}
+	if bare := (Fix{Kinds: wait.Kinds, Title: "a"}); named(bare) == named(Fix{Kinds: wait.Kinds, Title: "b"}) || wait.Named("gpu-0000000000", since) == named(wait) || wait.Named("gpu-7f3a01c9be", since.Add(time.Hour)) == named(wait) {
+		t.Error("two fixes have one name")
+	}
+	if acts := (Fix{Actions: []Action{{Verb: VerbEvict}}, Title: "evict"}); named(acts) != PlanHash("gpu-7f3a01c9be", since, acts.Actions) {
+		t.Error("a plan is not named by its actions")
+	}
+}

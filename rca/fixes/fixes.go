@@ -177,7 +177,7 @@ func (c *Finder) ranked(out []*candidate, causes []diagnosis.Cause) []*candidate
 	for i, f := range out {
 		f.fix.ID, f.fix.Class = i+1, f.class()
 		f.detail(c.Bench)
-		f.fix.Plan = diagnosis.PlanHash(c.Incident.ID, c.Incident.Since, f.fix.Actions)
+		f.fix.Plan = f.fix.Named(c.Incident.ID, c.Incident.Since)
 	}
 	return out
 }
