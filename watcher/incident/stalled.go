@@ -94,8 +94,21 @@ func Standing(p *corev1.Pod) string {
 	}
 	if s := Stalled(p, func(corev1.Container) bool { return true }); s != nil {
 		says += ": " + s.Text()
+	} else if c := initializing(p); c != nil {
+		says += ": init container " + c.Name + " has not ended, begun at " + c.State.Running.StartedAt.UTC().Format(time.RFC3339)
 	}
 	return says
+}
+
+// initializing is the init container, no sidecar, that a Pending pod waits for; nil for none.
+func initializing(p *corev1.Pod) *corev1.ContainerStatus {
+	for i, c := range p.Status.InitContainerStatuses {
+		sidecar := slices.ContainsFunc(p.Spec.InitContainers, func(k corev1.Container) bool { return k.Name == c.Name && k.RestartPolicy != nil })
+		if c.State.Running != nil && p.Status.Phase == corev1.PodPending && !sidecar {
+			return &p.Status.InitContainerStatuses[i]
+		}
+	}
+	return nil
 }
 
 // stall is why a container does not begin; nil where it runs, has ended, or may be about to.

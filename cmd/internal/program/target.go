@@ -133,13 +133,19 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 		if !there {
 			text += "; whether that namespace exists is not known: " + st.Unread["Namespace"]
 		}
-		fmt.Fprintln(w, terminal.Clean(text+"."))
+		for _, line := range append([]string{text}, placed(st, t.namespace)...) {
+			fmt.Fprintln(w, terminal.Clean(line+"."))
+		}
 		return nil
 	}
 	near := ""
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
-			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s does not wait: pod %s/%s is %s%s.", t.name, p.Namespace, p.Name, incident.Standing(p), liesAround(st, p))))
+			waits := "does not wait"
+			if holdsAndWaits(p) {
+				waits = "waits for no GPU, it has its own"
+			}
+			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s %s: pod %s/%s is %s%s%s.", t.name, waits, p.Namespace, p.Name, incident.Standing(p), lastWords(st, p), liesAround(st, p))))
 			return nil
 		}
 		if _, _, waits := incident.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {
