@@ -1,6 +1,8 @@
 package watcher
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +21,11 @@ func trim(o any) (any, error) {
 	case *corev1.Pod:
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, incident.Marks(t)
 		t.Spec = trimSpec(t.Spec)
-		t.Status = corev1.PodStatus{Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus, ContainerStatuses: trimStatus(t.Status)}
+		began := t.Status.StartTime
+		if t.Status.Phase != corev1.PodPending { // it tells of those alone whom their kubelet has not begun with
+			began = nil
+		}
+		t.Status = corev1.PodStatus{StartTime: began, Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus, ContainerStatuses: trimStatus(t.Status)}
 	case *appsv1.ReplicaSet:
 		return &appsv1.ReplicaSet{ObjectMeta: owners.Trim(t), Spec: appsv1.ReplicaSetSpec{Replicas: t.Spec.Replicas, Template: trimTemplate(t.Spec.Template)}, Status: t.Status}, nil
 	case *appsv1.Deployment:
@@ -55,10 +61,16 @@ func trim(o any) (any, error) {
 	return o, nil
 }
 
-// trimStatus keeps that a container fails, and for what reason.
+// trimStatus keeps that a container fails, and for what reason, or that one runs in a pod whose conditions say that nothing does.
 func trimStatus(s corev1.PodStatus) []corev1.ContainerStatus {
 	failing := incident.FailingContainer(s)
 	if failing == nil {
+		unready := slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
+		})
+		if i := slices.IndexFunc(s.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Running != nil }); unready && i >= 0 {
+			return []corev1.ContainerStatus{{Name: s.ContainerStatuses[i].Name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		}
 		return nil
 	}
 	return []corev1.ContainerStatus{{Name: failing.Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: failing.State.Waiting.Reason}}}}
