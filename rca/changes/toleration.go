@@ -63,7 +63,7 @@ func (c *Bench) forOthers(add []corev1.Toleration) string {
 		for _, n := range c.Cluster.SortedNodes() {
 			if !tainted(n) {
 				ok, err := nodeaffinity.GetRequiredNodeAffinity(c.Pod).Match(n.Node)
-				elsewhere = elsewhere || ok && err == nil && beside(c, n)
+				elsewhere = elsewhere || ok && err == nil && beside(c, n) && !slices.ContainsFunc(terms.Untolerated(c.Pod, n.Node), func(has corev1.Taint) bool { return has.Key != t.Key && terms.SetApart(has) })
 			} else if !n.HasGPUs() {
 				withGPUs = false
 			}

@@ -120,10 +120,10 @@ func (f *candidate) order(g *candidate, judged bool) int {
 }
 
 // best says whether nothing tried later, which costs no less, can be better: as many run as
-// it makes room for, and nobody is left waiting.
+// it makes room for, and nobody is left waiting. What cannot be tried is better than nothing alone.
 func (f *candidate) best() bool {
 	e := f.fix.Effect
-	return f.stranded == 0 && !f.held && (e == nil || e.Runs >= min(e.Of, max(1, f.pods)) && len(f.thenWait) == 0)
+	return f.fix.Proof.Verdict != diagnosis.Unproven && f.stranded == 0 && !f.held && (e == nil || e.Runs >= min(e.Of, max(1, f.pods)) && len(f.thenWait) == 0)
 }
 
 // better says whether a candidate of the same kinds, tried later and so no cheaper, is
