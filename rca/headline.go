@@ -2,11 +2,14 @@ package rca
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -23,31 +26,38 @@ const maxHeadline = 80
 func headline(c *causes.Case, told []diagnosis.Cause) string {
 	why := ""
 	if len(told) > 0 {
-		why = ", " + c.Headline(told[0].ID)
+		why = whyWord + c.Headline(told[0].ID)
 		if told[0].ID == diagnosis.SchedulerRefused { // whose word it is
-			why = ", " + visible(c.Queue.SchedulerName()) + " refuses"
+			why = whyWord + visible(c.Queue.SchedulerName()) + " refuses"
 		}
 		if told[0].ID == diagnosis.GPUsInUse && causes.HeldByOwn(c, told[0].ID) {
-			why = ", GPUs held by its own pods"
+			why = whyWord + "GPUs held by its own pods"
 		}
 	}
-	return titled(c.Incident, c.Cluster.State.Now, needs(c)+why)
+	return titled(c.Incident, c.Cluster.State.Now, needs(c), why)
 }
 
-const needsWord = ": needs "
+// What is needed stands between these, and why it does not come behind the second.
+const needsWord, whyWord = ": needs ", ", "
 
-// titled is the headline of an incident: about is what it needs, and why it does not get it.
-func titled(i incident.Incident, now time.Time, about string) string {
-	name := visible(i.Workload.Namespace + "/" + i.Workload.Name)
+// So many characters of a name, and of what is needed, are left in any case.
+const leastName, leastNeeds = 12, 12
+
+// titled is the headline of an incident: what it needs, and why it does not get it. Where that is too long, first the name
+// of who waits gives way, then what is needed, and the reason last.
+func titled(i incident.Incident, now time.Time, needs, why string) string {
+	name, needs, why := visible(i.Workload.Namespace+"/"+i.Workload.Name), visible(needs), visible(why)
 	since := ""
 	if !i.Since.IsZero() { // a dump may not tell
 		since = " " + view.Age(now.Sub(i.Since))
 	}
-	rest := visible(" waits" + since + needsWord + about)
-	if room := maxHeadline - utf8.RuneCountInString(rest); room < utf8.RuneCountInString(name) {
-		name = view.Cut(name, max(room, 12))
+	waits := " waits" + since + needsWord
+	room := maxHeadline - utf8.RuneCountInString(waits) - utf8.RuneCountInString(why)
+	if left := room - utf8.RuneCountInString(needs); left < utf8.RuneCountInString(name) {
+		name = view.Cut(name, max(left, leastName))
 	}
-	return view.Cut(name+rest, maxHeadline)
+	needs = view.Cut(needs, max(room-utf8.RuneCountInString(name), leastNeeds))
+	return view.Cut(name+waits+needs+why, maxHeadline)
 }
 
 // visible takes out what no API server accepts in a name and a dump may have all the
@@ -63,8 +73,9 @@ func visible(s string) string {
 	}, s)
 }
 
-// needs is what the pod asks for, GPUs first.
+// needs is what the pod asks for: devices where it asks any, else what else a machine has.
 func needs(c *causes.Case) string {
+	devices := slices.ContainsFunc(slices.Collect(maps.Keys(c.Wants)), func(name corev1.ResourceName) bool { return incident.OfDevices(string(name)) })
 	var parts []string
 	for _, a := range c.Asks {
 		parts = append(parts, fmt.Sprintf("%d×%s", a.Count, a.Short()))
@@ -72,7 +83,9 @@ func needs(c *causes.Case) string {
 	parts = append(parts, c.Claims.Needs()...)
 	if len(parts) == 0 {
 		for name, q := range c.Wants {
-			parts = append(parts, q.String()+" "+string(name))
+			if !devices || incident.OfDevices(string(name)) {
+				parts = append(parts, q.String()+" "+string(name))
+			}
 		}
 		slices.Sort(parts)
 	}

@@ -109,7 +109,11 @@ func (s *Session) ExplainOnce(ctx context.Context, i incident.Incident) (diagnos
 // like is what the diagnosis of an incident tells of another that is like it.
 func (s *Session) like(d diagnosis.Diagnosis, i incident.Incident) diagnosis.Diagnosis {
 	_, about, _ := strings.Cut(d.Headline, needsWord)
-	d.Alike, d.Headline = d.Incident, titled(i, s.state.Now, about)
+	needs, why, told := strings.Cut(about, whyWord)
+	if told {
+		why = whyWord + why
+	}
+	d.Alike, d.Headline = d.Incident, titled(i, s.state.Now, needs, why)
 	d.Causes = ofPod(d.Causes, podRef(d.Workload.Namespace, d.Pods.Names[0]), podRef(i.Workload.Namespace, i.Pods[0].Name))
 	d.Incident, d.Workload, d.Fixes = i.ID, i.Workload, []diagnosis.Fix{}
 	d.Pods = diagnosis.WaitingPods{Waiting: i.Waiting, Names: podNames(i), Since: i.Since, Priority: d.Pods.Priority, Placed: d.Pods.Placed}
