@@ -68,13 +68,13 @@ func brokenLink(id diagnosis.CauseID) Rule {
 }
 
 // offersNoneUnready: the part of the stack that is missing waits to be started by a kubelet that is not Ready: what the GPUs
-// lack beside that shows only once it is.
+// lack beside that shows only once it is. So is what MIG manager has not made.
 var offersNoneUnready = Rule{ID: diagnosis.NodeNotReady, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
 	if !b.gpu && stack.Maker(b.scarce) == "" {
 		return nil
 	}
 	f, why := c.Broken(n), unready(n)
-	if f == nil || !f.Unready || why == nil {
+	if why == nil || (f == nil || !f.Unready) && !layouts.Left(c.Cluster, n) {
 		return nil
 	}
 	return &finding{diagnosis.Proven, "", []diagnosis.Evidence{*why}}

@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
@@ -79,10 +80,13 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	if s := terms.ShutFor(c.Subject(), n); s != nil {
 		if !s.Unready.IsZero() && c.Cluster.State.Now.Sub(s.Unready) > readyAgain {
 			title = "see why " + n.Name + " is not Ready, for " + view.Age(c.Cluster.State.Now.Sub(s.Unready))
+			if claim := c.Cluster.Outlook().ClaimOf(n.Name); claim != nil {
+				commands = append(commands, "kubectl delete nodeclaim "+claim.Name+"  # where it does not come back: Karpenter makes another while the pod waits; who runs on it stops")
+			}
 		}
 		if s.Networkless {
 			commands = append(commands, "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # its network's (cilium, canal, calico): whether it runs, and what it says",
-				"# on the machine: /etc/cni/net.d, and whether its container runtime looks there; where NVIDIA's toolkit has written the runtime's configuration anew (RKE2, k3s: config.toml.tmpl), take that away and start the runtime again")
+				"# on the machine: /etc/cni/net.d, and whether its container runtime looks there; where NVIDIA's toolkit has written the runtime's configuration over (RKE2, k3s: config.toml.tmpl), take that away and start the runtime again")
 		}
 		if s.Until != until {
 			until, title = s.Until, "wait until "+n.Name+" "+s.Until
@@ -104,6 +108,10 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " " + until, Title: title, Node: open, Commands: commands}
 	if o := terms.OverfullOn(c.Subject(), n); o != nil {
 		ch = writeElsewhere(c, n, ch, o)
+	}
+	if layouts.Left(c.Cluster, n) {
+		ch.Node, ch.Until, ch.Untestable = nil, "", "what MIG manager makes of "+n.Name+" once it is Ready shows then"
+		return ch
 	}
 	if f := c.Broken(n); f == nil || !f.Unready {
 		return ch

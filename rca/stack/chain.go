@@ -47,6 +47,11 @@ func (s *Stack) first(n *view.Node) *Finding {
 	}
 	p := s.pluginOn(n)
 	if p == nil && len(s.kit.Sets(parts.Plugin)) == 0 {
+		if s.kit.Pod(n, parts.Driver) != nil { // who installs a plugin may wait for it
+			if f := s.driver(n); f != nil && f.State == Failed {
+				return f
+			}
+		}
 		return s.missing(n)
 	}
 	if p != nil && p.State == "" {
