@@ -118,7 +118,7 @@ func (s *Stack) install(n *view.Node) Mend {
 		m.Commands = []string{"kubectl describe clusterpolicy " + s.policy + "  # the condition Error says which part fails, and why", "kubectl get pods -A -l app=gpu-operator  # then its log"}
 	case s.policy != "" && knownGPU(n):
 		m.Title = "see why the GPU Operator makes no DaemonSet of a device plugin: ClusterPolicy " + s.policy + ", and its log"
-		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policy}
+		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policy, "kubectl logs -n gpu-operator deploy/gpu-operator --tail=50  # in the namespace that the first shows"}
 	case s.policy != "":
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
 		m.Commands = append(helm, "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)

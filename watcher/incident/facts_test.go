@@ -31,7 +31,7 @@ func TestWhenAnEventWasSeen(t *testing.T) {
 		"by both":                  {corev1.Event{ObjectMeta: made, FirstTimestamp: at(3), LastTimestamp: at(6), EventTime: metav1.NewMicroTime(at(2).Time), Series: &corev1.EventSeries{LastObservedTime: metav1.NewMicroTime(at(7).Time)}}, 3, 7},
 		"its first time alone":     {corev1.Event{ObjectMeta: made, FirstTimestamp: at(3)}, 3, 3},
 	} {
-		if got, want := [2]time.Time{begun(&c.e), seen(&c.e)}, [2]time.Time{at(c.begun).Time, at(c.seen).Time}; got != want {
+		if got, want := [2]time.Time{begun(&c.e), Seen(&c.e)}, [2]time.Time{at(c.begun).Time, at(c.seen).Time}; got != want {
 			t.Errorf("%s: begun and seen %v, want %v", name, got, want)
 		}
 	}

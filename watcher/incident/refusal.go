@@ -129,7 +129,7 @@ func (m Makers) told() map[Ref]map[string]told {
 			continue
 		}
 		o := e.InvolvedObject
-		ref, first, last := Ref{KindOf(o.GroupVersionKind().GroupKind()), o.Namespace, o.Name}, begun(e), seen(e)
+		ref, first, last := Ref{KindOf(o.GroupVersionKind().GroupKind()), o.Namespace, o.Name}, begun(e), Seen(e)
 		if out[ref] == nil {
 			out[ref] = map[string]told{}
 		}
@@ -159,8 +159,8 @@ func Refuses(reason string) bool {
 	return is
 }
 
-// seen is when an event was last observed. A new-style one keeps that in its series.
-func seen(e *corev1.Event) time.Time {
+// Seen is when an Event was last observed. A new-style one keeps that in its series.
+func Seen(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:
 		return e.Series.LastObservedTime.Time

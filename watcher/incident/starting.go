@@ -95,10 +95,10 @@ func hindrance(p *corev1.Pod, events []*corev1.Event) *corev1.Event {
 		return nil
 	}
 	slices.SortFunc(own, func(a, b *corev1.Event) int {
-		return cmp.Or(seen(b).Compare(seen(a)), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(Seen(b).Compare(Seen(a)), cmp.Compare(a.Message, b.Message))
 	})
 	e := own[0]
-	if at := seen(e); at.Before(placed(p)) && sandboxLost(p) {
+	if at := Seen(e); at.Before(placed(p)) && sandboxLost(p) {
 		return nil // it is of the time before
 	} else if e.Reason != FailedPrepare && !at.IsZero() && at.Sub(placed(p)) < settles {
 		return nil

@@ -17,7 +17,7 @@ import (
 // other pod, and no event of anybody else's.
 func TestWhoseDevicesAreNotPreparedWaits(t *testing.T) {
 	rebooted := func(p *corev1.Pod, e *corev1.Event, after time.Duration) {
-		p.Status.Phase, p.Status.Conditions[1].LastTransitionTime = corev1.PodRunning, metav1.NewTime(seen(e).Add(after))
+		p.Status.Phase, p.Status.Conditions[1].LastTransitionTime = corev1.PodRunning, metav1.NewTime(Seen(e).Add(after))
 	}
 	for name, c := range map[string]struct {
 		edit  func(p *corev1.Pod, e *corev1.Event)

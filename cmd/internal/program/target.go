@@ -13,6 +13,7 @@ import (
 	"github.com/unpend/unpend/cmd/internal/program/console"
 	"github.com/unpend/unpend/cmd/internal/program/sources"
 	"github.com/unpend/unpend/cmd/internal/terminal"
+	"github.com/unpend/unpend/rca"
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/watcher/incident"
@@ -133,7 +134,7 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 		if !there {
 			text += "; whether that namespace exists is not known: " + st.Unread["Namespace"]
 		}
-		for _, line := range append([]string{text}, placed(st, t.namespace)...) {
+		for _, line := range append([]string{text}, rca.Placed(st, t.namespace)...) {
 			fmt.Fprintln(w, terminal.Clean(line+"."))
 		}
 		return nil
@@ -142,10 +143,10 @@ func (t target) explainNothing(st *cluster.State, w io.Writer) error {
 	for _, p := range st.Pods {
 		if t.matches(p, st) {
 			waits := "does not wait"
-			if holdsAndWaits(p) {
+			if rca.HoldsAndWaits(p) {
 				waits = "waits for no GPU, it has its own"
 			}
-			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s %s: pod %s/%s is %s%s%s.", t.name, waits, p.Namespace, p.Name, incident.Standing(p), lastWords(st, p), liesAround(st, p))))
+			fmt.Fprintln(w, terminal.Clean(fmt.Sprintf("%s %s: pod %s/%s is %s%s%s.", t.name, waits, p.Namespace, p.Name, incident.Standing(p), rca.LastWords(st, p), liesAround(st, p))))
 			return nil
 		}
 		if _, _, waits := incident.Waiting(p); waits && near == "" && (t.namespace == "" || p.Namespace == t.namespace) {

@@ -1,4 +1,4 @@
-package program
+package rca
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/cluster"
-	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -20,20 +19,20 @@ const (
 	placedFor  = 5 * time.Minute
 )
 
-// placed tells of pods of a namespace, or of all, that ask for GPUs, have their node and are Pending there: they wait for no
+// Placed tells of pods of a namespace, or of all, that ask for GPUs, have their node and are Pending there: they wait for no
 // GPU, and yet nobody works with those that they hold. A line each.
-func placed(st *cluster.State, namespace string) []string {
+func Placed(st *cluster.State, namespace string) []string {
 	var out []string
 	more := 0
 	for _, p := range st.Pods {
-		if namespace != "" && p.Namespace != namespace || !holdsAndWaits(p) || st.Now.Sub(p.CreationTimestamp.Time) < placedFor {
+		if namespace != "" && p.Namespace != namespace || !HoldsAndWaits(p) || st.Now.Sub(p.CreationTimestamp.Time) < placedFor {
 			continue
 		}
 		if len(out) == mostPlaced {
 			more++
 			continue
 		}
-		out = append(out, fmt.Sprintf("pod %s/%s has its node and its GPUs, and is, %s old, %s%s", p.Namespace, p.Name, view.Age(st.Now.Sub(p.CreationTimestamp.Time)), incident.Standing(p), lastWords(st, p)))
+		out = append(out, fmt.Sprintf("pod %s/%s has its node and its GPUs, and is, %s old, %s%s", p.Namespace, p.Name, view.Age(st.Now.Sub(p.CreationTimestamp.Time)), incident.Standing(p), LastWords(st, p)))
 	}
 	if more > 0 {
 		out = append(out, fmt.Sprintf("%d more pods have their GPUs and are Pending", more))
@@ -41,19 +40,20 @@ func placed(st *cluster.State, namespace string) []string {
 	return out
 }
 
-func holdsAndWaits(p *corev1.Pod) bool {
+// HoldsAndWaits says whether a pod that asks for GPUs has its node and is Pending there.
+func HoldsAndWaits(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodPending && p.Spec.NodeName != "" && p.DeletionTimestamp == nil && slices.ContainsFunc(p.Spec.Containers, view.AsksGPU)
 }
 
-// lastWords is the newest warning about a pod that says more than that something is tried again.
-func lastWords(st *cluster.State, p *corev1.Pod) string {
+// LastWords is the newest warning about a pod that says more than that something is tried again.
+func LastWords(st *cluster.State, p *corev1.Pod) string {
 	var last *corev1.Event
 	for _, e := range st.Events {
 		o := e.InvolvedObject
 		if o.Kind != "Pod" || o.Namespace != p.Namespace || o.Name != p.Name || o.UID != "" && o.UID != p.UID || e.Type != corev1.EventTypeWarning || strings.Contains(e.Message, "BackOff") || strings.HasPrefix(e.Message, "Back-off") {
 			continue
 		}
-		if !strings.HasPrefix(e.Message, "Error: Err") && (last == nil || parts.Said(e).After(parts.Said(last))) { // that only names the reason
+		if !strings.HasPrefix(e.Message, "Error: Err") && (last == nil || incident.Seen(e).After(incident.Seen(last))) { // that only names the reason
 			last = e
 		}
 	}
