@@ -69,6 +69,9 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 		if why := terms.Unbound(c.Cluster, p); why != "" {
 			title = fmt.Sprintf("have somebody make a volume for PersistentVolumeClaim %s: %s", claim, why)
 		}
+		if volume != "" && terms.Unbound(c.Cluster, p) != "" {
+			title, volume = "have PersistentVolumeClaim "+claim+" and its volume be of one StorageClass, by who makes them: "+terms.Unbound(c.Cluster, p), ""
+		}
 		if volume != "" {
 			where, another := "such a GPU is free", "a GPU node"
 			if len(c.Asks) == 0 {

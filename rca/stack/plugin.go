@@ -275,7 +275,14 @@ func (l *pluginLink) mend() Mend {
 		m.Steps = []string{"see what it says: by strategy single it ends where MIG is on and no instance is made, as where MIG was switched on before the GPU Operator came", "let MIG manager onto the node then, which lays the GPUs out"}
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+parts.Deploys+"mig-manager=true "+view.LabelMIGConfig+"=all-disabled --overwrite  # where it says so; or all-1g.5gb and the like, as its GPUs are called")
 	}
-	if m.Unproven == "" && l.Where == "" {
+	switch {
+	case l.Told && m.Unproven == "": // it has not begun: a log there is none
+		m.Title, m.Unproven = "see why the pod of the device plugin is not begun on "+n.Name+", by its Events", "once it is begun, only its log tells what it announces"
+		m.Commands = m.Commands[1:]
+		if strings.Contains(l.Whole, "network for sandbox") {
+			m.Commands = append(m.Commands, "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # its network's (aws-node, cilium, calico): its log says why it gives no address; on AWS the node's subnet may have none left")
+		}
+	case m.Unproven == "" && l.Where == "":
 		m.Unproven = "only its log tells why it announces nothing"
 	}
 	return m

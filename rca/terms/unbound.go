@@ -38,7 +38,9 @@ func Missing(w *view.Cluster, pod *corev1.Pod) string {
 func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
 	classes := w.State.StorageClasses
 	switch name := p.Spec.StorageClassName; {
-	case p.Spec.VolumeName != "" || w.State.Unread["StorageClass"] != "":
+	case p.Spec.VolumeName != "":
+		return misclassed(w, p)
+	case w.State.Unread["StorageClass"] != "":
 		return ""
 	case name == nil || *name == "":
 		if name == nil && slices.ContainsFunc(classes, func(c *storagev1.StorageClass) bool { return c.Annotations[defaultClass] == "true" }) {
@@ -57,6 +59,17 @@ func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
 		none += ", and no PersistentVolume of it is free"
 	}
 	return none
+}
+
+// misclassed is why a claim that is not bound and the volume that it names do not come together: they are of two StorageClasses
+// (pkg/controller/volume/persistentvolume, VolumeMismatch). Empty where they do, or the volume is not there.
+func misclassed(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
+	for _, v := range w.State.PVs {
+		if v.Name == p.Spec.VolumeName && p.Status.Phase == corev1.ClaimPending && v.Spec.StorageClassName != ClassOf(p) {
+			return fmt.Sprintf("it is of StorageClass %q, and volume %s, which it names, of %q", ClassOf(p), v.Name, v.Spec.StorageClassName)
+		}
+	}
+	return ""
 }
 
 // ByPeople says whether the volumes of the class that a claim names are made by people.
@@ -101,7 +114,7 @@ func ClassesOf(w *view.Cluster, namespace, claim string) (own, waits string) {
 func toldOf(w *view.Cluster, p *corev1.PersistentVolumeClaim) (diagnosis.Evidence, string) {
 	var newest *corev1.Event
 	for _, e := range w.EventsOf("PersistentVolumeClaim", p.Namespace, p.Name) {
-		if uid := e.InvolvedObject.UID; uid != "" && p.UID != "" && uid != p.UID || e.Reason != "FailedBinding" && e.Reason != "ProvisioningFailed" && e.Reason != "ClaimMisbound" {
+		if uid := e.InvolvedObject.UID; uid != "" && p.UID != "" && uid != p.UID || e.Reason != "FailedBinding" && e.Reason != "ProvisioningFailed" && e.Reason != "ClaimMisbound" && e.Reason != "VolumeMismatch" {
 			continue
 		}
 		if newest == nil || scaling.Seen(e).After(scaling.Seen(newest)) {

@@ -67,6 +67,10 @@ func (c *Volumes) readVolumes() *volumeFacts {
 			if p.Spec.VolumeName != "" {
 				fact += ", volume " + p.Spec.VolumeName
 				claims = append(claims, diagnosis.That("spec.volumeName", "", diagnosis.Is, p.Spec.VolumeName))
+				if misclassed(c.Cluster, p) != "" {
+					fact += ", StorageClass " + ClassOf(p)
+					claims = append(claims, diagnosis.That("spec.storageClassName", "", diagnosis.Is, ClassOf(p)))
+				}
 			}
 			if p.Spec.VolumeName != "" && unread["PersistentVolume"] != "" {
 				f.certainty = diagnosis.Possible
