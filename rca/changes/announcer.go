@@ -18,7 +18,7 @@ const onMachine = "what a device plugin finds on its machine is in no object"
 
 // lookAtAnnouncer is for the device plugin that is there for a resource and has announced none: it does not work, runs
 // nowhere, or finds no device where it runs.
-func lookAtAnnouncer(c *Bench, a *causes.Announcer, name corev1.ResourceName) edit.Change {
+func lookAtAnnouncer(a *causes.Announcer, name corev1.ResourceName) edit.Change {
 	ns := a.Set.Namespace
 	if a.Pod == nil {
 		return edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have device plugin %s run on the nodes that have %s: it has no pod", a.Name(), name), "which nodes have such devices is in no object",

@@ -33,7 +33,7 @@ func (c *Bench) unsettled() []edit.Change {
 	case m == nil:
 		return admit.LookAtRefusal(c.Workload)
 	case m.Near == "" && causes.AnnouncerOf(c.Case, m.Resource) != nil:
-		return []edit.Change{lookAtAnnouncer(c, causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
+		return []edit.Change{lookAtAnnouncer(causes.AnnouncerOf(c.Case, m.Resource), m.Resource)}
 	case m.Near == "" && causes.OfMachine(c.Case):
 		return []edit.Change{permitDevices(c, m.Resource)}
 	case m.Near == "":
