@@ -229,16 +229,25 @@ func (f *candidate) kindsKey() string {
 	return kindsKey(f.changes, "")
 }
 
-// kindsKey names the kinds of a set of changes, and one more.
+// kindsKey names the kinds of a set of changes, and one more. Where a node is not ready, that is apart from who is to end
+// elsewhere: somebody has to see to it, and is offered that beside any other wait.
 func kindsKey(set []edit.Change, more diagnosis.FixKind) string {
 	key := make([]byte, 0, 64)
 	for _, ch := range set {
 		key = append(append(key, ch.Kind...), ' ')
+		if unopened(ch) {
+			key = append(append(key, ch.Cause...), ' ')
+		}
 	}
 	if more != "" {
 		key = append(append(key, more...), ' ')
 	}
 	return string(key)
+}
+
+// unopened says of a change that a node is to be Ready, or opened, for it.
+func unopened(ch edit.Change) bool {
+	return ch.Kind == diagnosis.Wait && ch.Cause == diagnosis.NodeNotReady
 }
 
 // Enough says whether so many candidates of the kinds cost nobody anything that no more

@@ -110,7 +110,7 @@ func bestOfKinds(proved []*candidate) []*candidate {
 	})
 	kept := map[string][]*candidate{}
 	for _, f := range proved {
-		key := fmt.Sprint(f.fix.Kinds)
+		key := fmt.Sprint(f.fix.Kinds, slices.ContainsFunc(f.changes, unopened))
 		if !slices.ContainsFunc(kept[key], func(b *candidate) bool {
 			return b.fix.Effect == nil || f.fix.Effect == nil || f.cost.Compare(b.cost) >= 0 || f.fix.Effect.Runs >= b.fix.Effect.Runs
 		}) {

@@ -106,3 +106,24 @@ func TestWhatIsOutdone(t *testing.T) {
 		}
 	}
 }
+
+// To see to a node that is not Ready is no alternative to a wait for somebody elsewhere: both are tried, and both are told.
+func TestANodeThatIsNotReadyIsSeenToBesideOtherWaits(t *testing.T) {
+	wait := func(cause diagnosis.CauseID, title string) *candidate {
+		return &candidate{changes: []edit.Change{{Kind: diagnosis.Wait, Cause: cause, Title: title}},
+			fix: diagnosis.Fix{Title: title, Kind: diagnosis.Wait, Kinds: []diagnosis.FixKind{diagnosis.Wait}, Proof: diagnosis.Proof{Verdict: diagnosis.Waits}}}
+	}
+	for name, c := range map[string]struct {
+		a, b diagnosis.CauseID
+		want int
+	}{
+		"it is not ready, and elsewhere somebody ends": {diagnosis.NodeNotReady, diagnosis.GPUsInUse, 2},
+		"two are not ready":                            {diagnosis.NodeNotReady, diagnosis.NodeNotReady, 1},
+		"somebody ends here or there":                  {diagnosis.GPUsInUse, diagnosis.GPUsInUse, 1},
+	} {
+		a, b := wait(c.a, "a"), wait(c.b, "b")
+		if kept := bestOfKinds([]*candidate{a, b}); len(kept) != c.want || (a.kindsKey() != b.kindsKey()) != (c.want == 2) {
+			t.Errorf("%s: %d are told; %q, %q", name, len(kept), a.kindsKey(), b.kindsKey())
+		}
+	}
+}
