@@ -201,7 +201,7 @@ func TestVolumeOfThePlugin(t *testing.T) {
 		commands string
 	}{
 		"it is not there":     {time.Minute, 0, words, "configmap shares is not in namespace gpu-operator", "-n gpu-operator apply -f -"},
-		"another volume":      {time.Minute, 0, `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, "its device plugin fails at FailedMount: MountVolume.SetUp failed", "logs"},
+		"another volume":      {time.Minute, 0, `MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32`, "its device plugin fails at FailedMount: MountVolume.SetUp failed", "describe pod nvidia-device-plugin-n"},
 		"it came later":       {time.Hour, 30 * time.Minute, words, "has its device plugin waiting for the container toolkit", "nvidia-operator-validator"},
 		"nobody said a thing": {0, 0, "", "has its device plugin waiting for the container toolkit", "nvidia-operator-validator"},
 	} {
