@@ -39,13 +39,13 @@ type Maker struct {
 	Shows           string         // the command by which the machine shows that it serves a card
 	Steps           []string       // how the plugin is installed
 	Install         func(node string) []string
-	// Look are commands that show what image a machine has; nil for none.
+	// Look are commands that show more of a machine, such as its image; nil for none.
 	Look  func(n *view.Node) []string
 	other string // what its devices are called, where they are no GPUs
 }
 
 // all are those whose device plugins are known.
-var all = []*Maker{amd, intel, Virtual, gpushare, neuron, gaudi}
+var all = []*Maker{amd, intel, Virtual, gpushare, vcuda, neuron, gaudi}
 
 // Of is the maker whose device plugin announces a resource; nil for none that is known.
 func Of(resource corev1.ResourceName) *Maker {

@@ -27,6 +27,7 @@ const (
 	AMDPlugin        Role = "device plugin of AMD's"
 	IntelPlugin      Role = "device plugin of Intel's"
 	SharePlugin      Role = "device plugin of gpushare"
+	VcudaPlugin      Role = "gpu-manager"
 	NeuronPlugin     Role = "device plugin of AWS Neuron's"
 	GaudiPlugin      Role = "device plugin of Gaudi's"
 	MachinePlugin    Role = "device plugin for virtual machines"
@@ -69,6 +70,8 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 		return IntelPlugin
 	case has(image("gpushare-plugin")):
 		return SharePlugin
+	case has(image("/gpu-manager")):
+		return VcudaPlugin
 	case has(image("neuron-device-plugin")):
 		return NeuronPlugin
 	case has(image("habana-k8s-device-plugin", "docker-k8s-device-plugin", "habanalabs-device-plugin")):
