@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +318,16 @@ func TestPluginsThatAreNotReady(t *testing.T) {
 			l.DaemonSets, l.sets[parts.Validator] = append(l.DaemonSets, v), v
 			l.pod(parts.Validator, "n", crashes("error running hook: exit status 1"))
 		}, "5 waiting RuntimeNotConfigured likely: has its device plugin waiting for the container toolkit: init container toolkit-validation running; its validator fails at nvidia-operator-validator CrashLoopBackOff (9 restarts; last exit 1: error running hook: exit status 1) | RepairDeviceStack see why the container toolkit of n is not validated?"},
+		"its validator asks for a newer system": {func(l *lab, n *corev1.Node) {
+			of(waitsFor("toolkit-validation", time.Hour))(l, n)
+			n.Labels[DeployDriver] = "pre-installed"
+			l.Pods = slices.DeleteFunc(l.Pods, func(p *corev1.Pod) bool { return strings.Contains(p.Name, "driver") })
+			l.pod(parts.Toolkit, "n", nil)
+			v := l.sets[parts.Toolkit].DeepCopy()
+			v.Name, v.UID, v.Spec.Template.Spec.Containers = "v", "v", []corev1.Container{{Name: "nvidia-operator-validator"}}
+			l.DaemonSets, l.sets[parts.Validator] = append(l.DaemonSets, v), v
+			l.pod(parts.Validator, "n", crashes("/lib64/libc.so.6: version `GLIBC_2.27' not found (required by /usr/local/nvidia/toolkit/libnvidia-container.so.1): unknown"))
+		}, "5 waiting RuntimeNotConfigured likely: has its device plugin waiting for the container toolkit: init container toolkit-validation running; its validator fails at nvidia-operator-validator CrashLoopBackOff (9 restarts; last exit 1: /lib64/libc.so.6: version `GLIBC_2.27' not found (required by /usr/local/nvidia/toolkit/libnvidia-container.so.1): unknown) | RepairDeviceStack switch the GPU Operator's container toolkit off (toolkit.enabled=false): it needs GLIBC_2.27, which the system of n does not have?"},
 		"it waits for GKE's driver":           {bare(waitsFor("nvidia-driver-installer", 5*time.Minute)), "4 waiting DriverNotReady likely: has its device plugin waiting for the driver: init container nvidia-driver-installer running | RepairDeviceStack see why the driver of n is not validated"},
 		"it waits for the toolkit, and loops": {of(all(waitsFor("toolkit-validation", time.Minute), func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].RestartCount = 3 })), "5 waiting RuntimeNotConfigured likely: has its device plugin waiting for the container toolkit: init container toolkit-validation running | RepairDeviceStack see why the container toolkit of n is not validated?"},
 		"the toolkit's validation is not started": {of(all(waitsFor("toolkit-validation", time.Hour), func(p *corev1.Pod) {

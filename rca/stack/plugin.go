@@ -117,6 +117,9 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 			f.Says += "; its validator fails at " + v.Text()
 			f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(v.pod), v.Text(), v.Claims...))
 			m.Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", v.pod.Namespace, v.pod.Name)}, m.Commands...)
+			if libc := homes.NewerLibc(v.Whole); libc != "" && l.s.kit.Pod(l.n, parts.Driver) == nil { // the machine's image has a driver, and with it a toolkit
+				m = l.withoutToolkit(libc, m)
+			}
 			f.Mends = []Mend{m}
 		}
 		if r == parts.Toolkit && strings.Contains(l.Whole, "unresolvable CDI") { // the toolkit describes the GPUs when it starts
@@ -130,6 +133,14 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 		}
 	}
 	return f
+}
+
+// withoutToolkit leaves the container runtime to the machine's own toolkit: the operator's does not run on its system.
+func (l *pluginLink) withoutToolkit(libc string, m Mend) Mend {
+	steps, commands := homes.WithoutToolkit(l.s.policyName())
+	m.Title = fmt.Sprintf("switch the GPU Operator's container toolkit off (toolkit.enabled=false): it needs %s, which the system of %s does not have", libc, l.n.Name)
+	m.Steps, m.Commands, m.Risk, m.StopsUnknown = steps, append(commands, m.Commands...), diagnosis.MediumRisk, true
+	return m
 }
 
 // bare says whether the plugin's pod runs by the node's own container runtime as that is

@@ -19,6 +19,9 @@ func OtherImage(n *view.Node) (steps, commands []string) {
 	return steps, append([]string{"kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo}'"}, Configure(n)...)
 }
 
+// nodeGroup is the label by which EKS says of which of its groups a machine is.
+const nodeGroup = "eks.amazonaws.com/nodegroup"
+
 // ForGPUs is how a machine of EKS gets the image that EKS has for GPUs: with it the driver, the toolkit and NVIDIA's runtime by default
 // are there, and with any other none of them (EKS user guide, "Use EKS-optimized accelerated AMIs"). None of other machines.
 func ForGPUs(n *view.Node) (steps, commands []string) {
@@ -30,7 +33,7 @@ func ForGPUs(n *view.Node) (steps, commands []string) {
 	steps = []string{"see which image the machine has: of EKS's, those for GPUs have NVIDIA's driver, its toolkit and its runtime by default (AL2_x86_64_GPU, AL2023_x86_64_NVIDIA, BOTTLEROCKET_x86_64_NVIDIA), the others none of them",
 		"with another, have its group take the one for GPUs: its machines are made again", "with that one, see what nvidia-smi says on the machine: an older driver knows no newer GPU"}
 	commands = ofPool(n)
-	if group := n.Labels["eks.amazonaws.com/nodegroup"]; group != "" {
+	if group := n.Labels[nodeGroup]; group != "" {
 		commands = []string{"aws eks describe-nodegroup --cluster-name CLUSTER --nodegroup-name " + group + " --query 'nodegroup.[amiType,releaseVersion]'  # a group keeps its type: another image is another group"}
 	}
 	return steps, append([]string{"kubectl debug node/" + n.Name + " -it --image=busybox --profile=sysadmin -- chroot /host nvidia-smi"}, commands...)
