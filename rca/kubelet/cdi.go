@@ -69,8 +69,20 @@ func (s stopped) cdi(device string) *Stop {
 		stop.Title = fmt.Sprintf("take RuntimeClass %s from the pod's template, or have CDI's specification of each GPU written on %s", class.Name, node)
 		stop.Evidence = []diagnosis.Evidence{diagnosis.Fact("RuntimeClass/"+class.Name, "is the pod's", diagnosis.That("spec.runtimeClassName", "", diagnosis.Is, class.Name).Of(view.PodRef(s.pod)))}
 	}
-	stop.mended(s, func(*view.Node) []string { return describeGPUs(device) }, "what is written on the machine is in no object")
+	machine := func(*view.Node) []string { return describeGPUs(device) }
+	if n := s.w.Nodes[node]; n != nil && view.OfJetson(n.Status.NodeInfo.KernelVersion) {
+		s.onJetson(stop, n)
+		machine = homes.Jetson
+	}
+	stop.mended(s, machine, "what is written on the machine is in no object")
 	return stop
+}
+
+// onJetson: NVIDIA's runtime is to go by the lists of files that JetPack brings (mode csv), and not by a description of CDI: nvidia-ctk
+// cdi generate finds no GPU by NVML there, and calls none as the device plugin does (kubeedge/kubeedge#6425).
+func (s stopped) onJetson(stop *Stop, n *view.Node) {
+	stop.Title = "have NVIDIA's container runtime of " + n.Name + ", which is a Jetson, give the GPU by its lists of files (mode csv), not by CDI"
+	stop.Evidence = append(stop.Evidence, diagnosis.Fact(n.Ref(), "is a Jetson: kernel "+n.Status.NodeInfo.KernelVersion, diagnosis.That("status.nodeInfo.kernelVersion", "", diagnosis.Is, n.Status.NodeInfo.KernelVersion)))
 }
 
 // preparedOnce says whether a device is that of a claim by which its container has run: the kubelet has a claim prepared once for a

@@ -84,6 +84,8 @@ func (s stopped) container() *Stop {
 		return s.program(homes.Lacks(s.says))
 	case s.limited() != nil:
 		return s.starved()
+	case hookItself.MatchString(s.says):
+		return s.hook()
 	case strings.Contains(s.says, "nvidia-container") || strings.Contains(s.says, "libnvidia-container"):
 		stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, "NVIDIA's container runtime fails on "+node)
 		stop.Title, stop.Words = "mend NVIDIA's container runtime on "+node, "NVIDIA's runtime fails"

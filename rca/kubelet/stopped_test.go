@@ -116,6 +116,21 @@ func TestStopOf(t *testing.T) {
 	once := func(modes ...corev1.PersistentVolumeAccessMode) func(*rcatest.World) {
 		return func(w *rcatest.World) { w.PVCs[len(w.PVCs)-1].Spec.AccessModes = modes }
 	}
+	hook := "error running hook #0: exit status 1, stderr: nvidia-container-cli: mount error: file creation failed: /usr/bin/nvidia-smi: file exists: unknown"
+	twin := func(kind, image string) func(*rcatest.World) {
+		return func(w *rcatest.World) {
+			yes := true
+			by := []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "serve-1", UID: "rs", Controller: &yes}}
+			w.Wait.OwnerReferences = by
+			w.AddNode(sim.Node{Name: "m"})
+			w.Nodes[0].Labels[corev1.LabelInstanceTypeStable], w.Nodes[1].Labels[corev1.LabelInstanceTypeStable] = "g5.xlarge", kind
+			if image != "" {
+				w.Nodes[0].Status.NodeInfo.OSImage, w.Nodes[1].Status.NodeInfo.OSImage = "newer", image
+			}
+			w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "as", OwnerReferences: by}, Spec: corev1.PodSpec{NodeName: "m"},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}})
+		}
+	}
 	whoStops := map[string]string{"not in time, and used elsewhere": "old", "used on another": "old", "down, and it is to stay": "old", "used by its predecessor": "old", "several use it": "old2 old1 other", "a pod of nobody's": "mine", "by a Job": "run", "its driver is kept off": "elsewhere", "and tolerates others": "elsewhere", "its driver is there": "plugin-x"}
 	for name, c := range map[string]struct {
 		reason, says string
@@ -136,6 +151,11 @@ func TestStopOf(t *testing.T) {
 		"the driver":                  {incident.FailedRun, "nvidia-container-cli: initialization error: nvml error: driver not loaded", nil, `DriverNotReady RepairDeviceStack: NVIDIA's driver does not answer the container runtime of n | have NVIDIA's driver of n answer again`, "lsmod"},
 		"libraries of another driver": {incident.FailedRun, "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown", nil, `DriverNotReady RebootNode: NVIDIA's driver does not answer the container runtime of n: its libraries are not of the version of the module that is loaded | reboot n: its driver's libraries are not of the version of the module that is loaded, and the next boot loads theirs`, "kubectl drain n"},
 		"NVIDIA's runtime":            {incident.FailedRun, "nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8", nil, `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime fails on n | mend NVIDIA's container runtime on n`, ""},
+		"NVIDIA's hook":               {incident.FailedRun, hook, nil, `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime is configured on n, and its hook fails | see why the hook of NVIDIA's container runtime fails on n`, "nvidia-container-cli -k"},
+		"and works on one alike":      {incident.FailedRun, hook, twin("g5.xlarge", ""), `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime is configured on n, and its hook fails; on m, a machine of the same kind, another pod of its owner runs | see what the hook of NVIDIA's container runtime finds on n that it does not on m`, "is a g5.xlarge"},
+		"and on one of another kind":  {incident.FailedRun, hook, twin("g4dn.xlarge", "older"), `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime is configured on n, and its hook fails | see why the hook of NVIDIA's container runtime fails on n`, ""},
+		"and on one of another image": {incident.FailedRun, hook, twin("g5.xlarge", "older"), `RuntimeNotConfigured RepairDeviceStack: NVIDIA's container runtime is configured on n, and its hook fails; on m, a machine of the same kind with another image (older), another pod of its owner runs | give n the image of m, on which it works (older): have it made again with that`, "kubectl drain n"},
+		"on a Jetson":                 {incident.FailedRun, strings.ReplaceAll(cdi, "=0", "=tegra"), func(w *rcatest.World) { w.Nodes[0].Status.NodeInfo.KernelVersion = "5.15.148-tegra" }, `RuntimeNotConfigured RepairDeviceStack: the container runtime of n knows no CDI device nvidia.com/gpu=tegra: no specification on the machine describes it | have NVIDIA's container runtime of n, which is a Jetson, give the GPU by its lists of files (mode csv), not by CDI`, "mode=csv"},
 		"another container's trouble": {incident.FailedContainer, "no such user", nil, `Unknown Manual: it has its node: the kubelet of n cannot begin its container | see on n why the kubelet cannot begin its container: no such user`, "c: CreateContainerError: no such user"},
 		"attached to a node":          {incident.FailedAttach, multi, with(), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to another, as it may be to one at a time | have the node that has volume pv-1 of PersistentVolumeClaim model give it back`, "out-of-service"},
 		"used on another":             {incident.FailedAttach, multi, with(user("old", "m", corev1.PodRunning)), `VolumeConflict Manual: it has its node n, and volume pv-1 of PersistentVolumeClaim model is attached to m, where a/old uses it, as it may be to one at a time | stop a/old on m, for volume pv-1 of PersistentVolumeClaim model, or give the pod one of its own`, "scale replicaset/serve-1 --replicas=0"},

@@ -41,6 +41,7 @@ func (k Condition) Of() string {
 type Claim struct {
 	Name, Pool, Node, Type            string // Type: the instance type, where it is known
 	ProviderID                        string // the machine's own name in the cloud, once it is launched
+	Image                             string // that the machine was made with, where that is told
 	Created                           time.Time
 	Leaving                           bool
 	Left                              time.Time // when it was deleted; zero: it was not
@@ -81,6 +82,7 @@ func ReadClaim(u *unstructured.Unstructured) Claim {
 		c.Left = at.Time
 	}
 	c.Type, c.ProviderID = c.Labels[corev1.LabelInstanceTypeStable], text(u, "status", "providerID")
+	c.Image = text(u, "status", "imageID")
 	return c
 }
 
