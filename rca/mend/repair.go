@@ -76,12 +76,14 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 	if terms.UnderDiskPressure(n) { // its kubelet has freed what it may
 		commands = append(commands, "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host df -h /var/lib/kubelet /var/lib/containerd /var/log  # which disk is full; then free some there, or give the machine a larger one", "kubectl get pods -A -o wide --field-selector spec.nodeName="+n.Name+"  # who starts again and again fills it with what each start leaves")
 	}
-	title := "wait until " + n.Name + " is Ready"
+	title, risk := "wait until "+n.Name+" is Ready", diagnosis.NoRisk
+	var drained []*corev1.Pod // who stops where the machine is given up
 	if s := terms.ShutFor(c.Subject(), n); s != nil {
 		if !s.Unready.IsZero() && c.Cluster.State.Now.Sub(s.Unready) > readyAgain {
 			title = "see why " + n.Name + " is not Ready, for " + view.Age(c.Cluster.State.Now.Sub(s.Unready))
 			if claim := c.Cluster.Outlook().ClaimOf(n.Name); claim != nil {
 				commands = append(commands, "kubectl delete nodeclaim "+claim.Name+"  # where it does not come back: Karpenter makes another while the pod waits; who runs on it stops")
+				risk, drained = diagnosis.MediumRisk, view.Drained(n)
 			}
 		}
 		if s.Networkless {
@@ -105,7 +107,7 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 		}
 	}
 	open := func(o *corev1.Node) { o.Spec.Taints = slices.DeleteFunc(slices.Clone(o.Spec.Taints), terms.Passing) }
-	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: diagnosis.NoRisk, Until: n.Name + " " + until, Title: title, Node: open, Commands: commands}
+	ch := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Manual: true, Risk: risk, Drained: drained, Until: n.Name + " " + until, Title: title, Node: open, Commands: commands}
 	if o := terms.OverfullOn(c.Subject(), n); o != nil {
 		ch = writeElsewhere(c, n, ch, o)
 	}
