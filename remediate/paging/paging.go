@@ -120,7 +120,31 @@ func (p *Pager) Notify(ctx context.Context, of notice.Proposal) error {
 // renewals are how often a page is told of in the time that it lasts: one may get lost.
 const renewals = 5
 
-func (p *Pager) tell(ctx context.Context, incident string, r *record, now page) error {
+// lasting is how long what is being sent may go on after the process was told to stop: what
+// the vendor has taken and we have not kept, the next process would send again.
+const lasting = 2 * time.Second
+
+// toEnd is ctx, but lasts that much longer.
+func toEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(lasting):
+			cancel()
+		}
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+func (p *Pager) tell(asked context.Context, incident string, r *record, now page) (err error) {
+	ctx, done := toEnd(asked)
+	defer done()
+	defer func() {
+		if err != nil && asked.Err() != nil {
+			err = asked.Err()
+		}
+	}()
 	if !r.Open {
 		*r = record{Page: now, Open: true} // it may be there from now on
 		if err := p.save(ctx, incident, r); err != nil {

@@ -1,6 +1,7 @@
 package paging
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,6 +76,22 @@ func TestLifeOfAPage(t *testing.T) {
 		}
 		if got := f.story(); got != want {
 			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// What a vendor takes while the process stops is kept: the next one does not send it again.
+func TestNothingIsSentAgainAfterAStop(t *testing.T) {
+	for _, k := range kinds {
+		clock := notifytest.NewClock()
+		f := newFake(t, clock, k)
+		ctx, stop := context.WithCancel(t.Context())
+		f.taking = stop
+		if err := f.pager(t, clock, When{Everything: true}).Notify(ctx, finding()); err != nil || ctx.Err() == nil {
+			t.Errorf("%s: %v, stopped: %v", k.name, err, ctx.Err())
+		}
+		if err := f.pager(t, clock, When{Everything: true}).Notify(t.Context(), finding()); err != nil || f.Writes() != 1 {
+			t.Errorf("%s: %d requests, %v", k.name, f.Writes(), err)
 		}
 	}
 }

@@ -44,6 +44,7 @@ type fake struct {
 	clock  *notifytest.Clock
 	schema routers.Router
 	kind   kind
+	taking func() // nil: nothing; called before a request is taken
 
 	mu     sync.Mutex
 	faults []notifytest.Fault
@@ -102,6 +103,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
+	}
+	if f.taking != nil {
+		f.taking()
 	}
 	f.mu.Lock()
 	f.writes++

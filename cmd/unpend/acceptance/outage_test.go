@@ -65,6 +65,9 @@ func TestOutagesEnd(t *testing.T) {
 		ends := o.waits(t, fmt.Sprintf("over-%d", i), 1)
 		over = append(over, ends...)
 		o.explains(t, slices.Concat(names, over), wellAgain)
+		controlplane.Eventually(t, wellAgain, "the node is ready once more, and "+ends[0]+" waits for another reason", func() (bool, string) {
+			return len(o.ofReadyNodes(ends[0])) > 0, fmt.Sprint(o.of("default", ends[0]))
+		})
 		before := o.failures(t)
 		if !away.reached {
 			ended(t, c, ends) // who collects their pods has no time for it
