@@ -10,6 +10,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -40,8 +41,8 @@ func setStrategy(c *Bench, n *view.Node) []string {
 	if by := metav1.GetControllerOfNoCopy(pod); by != nil {
 		name = by.Name
 	}
-	if release := pod.Labels["app.kubernetes.io/instance"]; release != "" {
-		return []string{fmt.Sprintf("helm upgrade %s nvdp/nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin -n %s --reuse-values --set migStrategy=mixed  # GPU feature discovery of the same release takes it, too", release, pod.Namespace)}
+	if made := parts.Of(c.Cluster).SetOf(pod); made != nil && made.Named() {
+		return []string{made.Reuse("nvdp/nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin") + "--set migStrategy=mixed  # GPU feature discovery of the same release takes it, too"}
 	}
 	says := func(k corev1.Container) bool {
 		return slices.ContainsFunc(append(slices.Clone(k.Args), k.Command...), func(arg string) bool { return strings.HasPrefix(arg, "--mig-strategy") })

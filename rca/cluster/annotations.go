@@ -33,6 +33,9 @@ var readAnnotations = map[string]bool{
 	// Claims that were made for a pod.
 	resourcev1.ExtendedResourceClaimAnnotation: true,
 	resourcev1.PodResourceClaimAnnotation:      true,
+	// Helm's release (parts.Set.Upgrade).
+	"meta.helm.sh/release-name":      true,
+	"meta.helm.sh/release-namespace": true,
 	// Volumes.
 	volume.AnnSelectedNode: true, volume.AnnBindCompleted: true, volume.AnnBoundByController: true,
 	volume.AnnStorageProvisioner: true, volume.AnnBetaStorageProvisioner: true, volume.AnnMigratedTo: true, volume.AnnDynamicallyProvisioned: true,

@@ -8,6 +8,8 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // listCards shows which cards nodes have, by the annotation of the scheduler that shares them.
@@ -44,6 +46,16 @@ func morePlaces(c *edit.Workload, by string) edit.Change {
 	}
 	return edit.LookAt(diagnosis.SchedulerRefused, title+": raise deviceSplitCount of HAMi's device plugin; a smaller share helps nothing", by+" decides by its own rules, which are not run here",
 		"kubectl get configmaps -A | grep -i hami  # hami-scheduler-device: nvidia.deviceSplitCount; hami-device-plugin: devicesplitcount of one node",
-		"helm upgrade RELEASE hami-charts/hami -n NAMESPACE --reuse-values --set devicePlugin.deviceSplitCount=10  # where helm made it",
+		upgradeHAMi(c.Cluster)+"--set devicePlugin.deviceSplitCount=10  # where helm made it",
 		"kubectl get daemonsets -A | grep -i hami  # then rollout restart its device plugin; pods that run stay")
+}
+
+// upgradeHAMi begins the command that changes HAMi's release.
+func upgradeHAMi(w *view.Cluster) string {
+	for _, d := range parts.Of(w).Sets(parts.Plugin) {
+		if strings.HasPrefix(d.Name, view.HAMiPluginName) {
+			return d.Reuse("hami-charts/hami")
+		}
+	}
+	return "helm upgrade RELEASE hami-charts/hami -n NAMESPACE --reuse-values "
 }

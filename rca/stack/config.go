@@ -128,7 +128,7 @@ func (c *pluginConfig) give(cm *corev1.ConfigMap) Mend {
 	case d.OfOperator():
 		m.Commands = append(m.Commands, fmt.Sprintf(`kubectl patch clusterpolicy %s --type=merge -p '{"spec":{"devicePlugin":{"config":{"name":"%s"}}}}'  # of namespace %s`, c.s.policyName(), name, d.Namespace))
 	case d.Labels["app.kubernetes.io/managed-by"] == "Helm":
-		m.Commands = append(m.Commands, "helm list -n "+d.Namespace, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set config.name=%s", d.Namespace, name))
+		m.Commands = append(m.Commands, "helm list -n "+d.Namespace, d.Reuse("nvdp/nvidia-device-plugin")+"--set config.name="+name)
 	default:
 		m.Commands = append(m.Commands, "helm repo add nvdp https://nvidia.github.io/k8s-device-plugin && helm repo update",
 			fmt.Sprintf("kubectl -n %s delete daemonset %s  # pods that run keep their GPUs; two device plugins must not serve one node", d.Namespace, d.Name),

@@ -43,6 +43,15 @@ func (s *Stack) driverRoot(n *view.Node) string {
 // chartDRA is its chart, which is named as the release and its namespace are by default.
 const chartDRA = "dra-driver-nvidia-gpu"
 
+// switchOn are the commands that have a driver offer GPUs which it leaves out; no device plugin may offer them, too.
+func switchOn(s *Stack, d *parts.Set) []string {
+	on := d.Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true"
+	if len(s.kit.Sets(parts.Plugin)) > 0 || slices.ContainsFunc(s.w.SortedNodes(), func(n *view.Node) bool { return n.PluginPod() != nil || n.Allocatable(view.WholeGPU) > 0 }) {
+		return []string{"# take the device plugin off those nodes first: else the same GPU is offered twice", on}
+	}
+	return []string{on}
+}
+
 // DRADriver is what is the matter with the driver that offers GPUs; nil where DaemonSets were
 // not read, where the driver asked for is another, and where nothing is wrong to be seen.
 func (s *Stack) DRADriver(asked string) *DRA {
@@ -57,7 +66,7 @@ func (s *Stack) DRADriver(asked string) *DRA {
 	d := sets[0]
 	if !slices.ContainsFunc(d.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == gpusContainer }) {
 		return &DRA{"NVIDIA's DRA driver runs with its GPUs switched off", diagnosis.Fact(d.Ref(), "has no container "+gpusContainer, diagnosis.That("spec.template.spec.containers[name="+gpusContainer+"]", "", diagnosis.Absent, "")), "switch the GPUs of NVIDIA's DRA driver on",
-			[]string{d.Upgrade(chartDRA) + "--set resources.gpus.enabled=true --set gpuResourcesEnabledOverride=true", "# take the device plugin off those nodes first: else the same GPU is offered twice"}, d.Rolled(s.w)}
+			switchOn(s, d), d.Rolled(s.w)}
 	}
 	for _, n := range s.w.SortedNodes() {
 		if len(n.Hardware()) == 0 {

@@ -105,11 +105,11 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 	if len(sets) == 0 {
 		if unread := s.notSeen(); unread != "" {
 			f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, by which the device plugin is chosen", n.Ref(), "no label "+nfdLabels+"*; "+unread, diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
-			f.Certainty, f.Mends = diagnosis.Likely, []Mend{discover(n, until)}
+			f.Certainty, f.Mends = diagnosis.Likely, []Mend{discover(s, n, until)}
 			return f
 		}
 		f := s.finding(Discovery, Missing, diagnosis.GPUStackNotOnNode, "has no label of node feature discovery, which is not installed: the device plugin is kept off", n.Ref(), "no label "+nfdLabels+"*, and no DaemonSet is node feature discovery's worker", diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels))
-		f.Mends = []Mend{discover(n, until)}
+		f.Mends = []Mend{discover(s, n, until)}
 		return f
 	}
 	d := sets[0]
@@ -132,9 +132,9 @@ func (p *part) mendDiscovery(until string) Mend {
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", p.pod.Namespace, p.pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", p.pod.Namespace)}}
 }
 
-func discover(n *view.Node, until string) Mend {
+func discover(s *Stack, n *view.Node, until string) Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, which labels " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5}
-	m.Commands = []string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl get node " + n.Name + " --show-labels | tr ',' '\\n' | grep 10de"}
+	m.Commands = []string{"helm repo add nvidia https://helm.ngc.nvidia.com/nvidia && helm repo update", parts.ReuseOperator(s.w, "") + "--set nfd.enabled=true", "kubectl get node " + n.Name + " --show-labels | tr ',' '\\n' | grep 10de"}
 	return m
 }
 

@@ -121,7 +121,7 @@ func (s *Stack) install(n *view.Node) Mend {
 		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policy, "kubectl logs -n gpu-operator deploy/gpu-operator --tail=50  # in the namespace that the first shows"}
 	case s.policy != "":
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
-		m.Commands = append(helm, "helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
+		m.Commands = append(helm, parts.ReuseOperator(s.w, "")+"--set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
 	case n.Labels[view.LabelGKE] != "":
 		m.Title = "give GKE's node its device plugin back"
 		m.Commands = []string{"kubectl -n kube-system get daemonset nvidia-gpu-device-plugin", "# GKE makes it for node pools with GPUs: see the pool", "gcloud container node-pools describe POOL --cluster CLUSTER"}

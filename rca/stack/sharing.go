@@ -45,7 +45,7 @@ func (c *pluginConfig) sharing() *Finding {
 	mend := s.letOn(n, d, m, until)
 	if slices.Contains(m.Labels, mpsCapable+"=true") && s.kit.Pod(n, parts.Features) == nil {
 		mend = Mend{Kind: diagnosis.RepairDeviceStack, Title: "have GPU feature discovery run on " + n.Name + ", which labels it " + mpsCapable + "=true", Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
-			Commands: []string{"helm list -n " + d.Namespace, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set gfd.enabled=true", d.Namespace), "kubectl get node " + n.Name + " -L " + mpsCapable}}
+			Commands: []string{"helm list -n " + d.Namespace, d.Reuse("nvdp/nvidia-device-plugin") + "--set gfd.enabled=true", "kubectl get node " + n.Name + " -L " + mpsCapable}}
 	}
 	mend.Unproven = "nobody knows how the GPUs of " + n.Name + " are shared before they are announced"
 	f.Mends = []Mend{mend}
@@ -79,7 +79,7 @@ func (c *pluginConfig) withoutMPS() *Finding {
 	f := c.s.finding(Plugin, Missing, diagnosis.DevicePluginDown, "has GPUs and offers none: its device plugin is to share them by MPS, and no MPS daemon is installed: it is "+c.Text(), c.ref(), "shares GPUs by MPS", diagnosis.That("data", "", diagnosis.Contains, "mps:"))
 	f.Certainty = diagnosis.Likely // that it stops for this, only its log says
 	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), c.Text()+"; no DaemonSet is the MPS daemon", append(c.Claims, diagnosis.That("spec.template.spec.containers", "", diagnosis.ContainsNot, view.MPSName).Of("DaemonSet/*"))...))
-	title, step, commands := parts.BringMPS(c.n, pod, c.made, c.from)
+	title, step, commands := parts.BringMPS(c.s.w, c.n, pod, c.made, c.from)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: title, Risk: diagnosis.MediumRisk, Minutes: 10, Steps: []string{step}, Commands: commands,
 		Unproven: "nobody knows how the GPUs of " + c.n.Name + " are shared before they are announced"}}
 	return f

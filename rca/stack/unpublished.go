@@ -42,7 +42,7 @@ func (l *driverLink) unpublished(f *Finding, system string) {
 		if n.Labels[gkeDriver] == "" {
 			m.Commands = []string{"kubectl apply -f " + googlesInstaller + "cos/daemonset-preloaded.yaml"}
 		}
-		place := "helm upgrade RELEASE nvidia/gpu-operator -n " + l.pod.Namespace + " --reuse-values --set driver.enabled=false --set hostPaths.driverInstallDir=" + at + " --set toolkit.installDir=" + at + " --set cdi.enabled=true"
+		place := parts.ReuseOperator(l.s.w, l.pod.Namespace) + "--set driver.enabled=false --set hostPaths.driverInstallDir=" + at + " --set toolkit.installDir=" + at + " --set cdi.enabled=true"
 		if mixed { // which hold for every node
 			place = "# where the GPU Operator looks for drivers holds for all its nodes, and others have theirs elsewhere: leave this one to GKE's own device plugin (kubectl label node " + n.Name + " " + operands + "=false)"
 		}

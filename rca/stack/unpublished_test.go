@@ -18,7 +18,7 @@ func TestSystemsWithoutADriverImage(t *testing.T) {
 		label  = "kubectl label node n " + DeployDriver + "=pre-installed --overwrite"
 		off    = `kubectl patch clusterpolicy cluster-policy --type=merge -p '{"spec":{"driver":{"enabled":false}}}'`
 		google = "kubectl apply -f " + googlesInstaller + "cos/daemonset-preloaded.yaml"
-		helm   = "helm upgrade RELEASE nvidia/gpu-operator"
+		helm   = "helm upgrade gpu-operator nvidia/gpu-operator"
 	)
 	for name, tc := range map[string]struct {
 		system   string

@@ -50,7 +50,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 	f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
 		Steps:    []string{"see on the machine whether it has an NVIDIA GPU", "have node feature discovery tell: with the plugin's chart gfd.enabled=true, with the GPU Operator nfd.enabled=true"},
-		Commands: parts.LookFor(n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
+		Commands: parts.LookFor(s.w, n, d), Unproven: "nothing tells whether the machine of " + n.Name + " has a GPU"}}
 	return f
 }
 

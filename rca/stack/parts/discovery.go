@@ -1,7 +1,6 @@
 package parts
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -93,12 +92,12 @@ func Unmet(n *view.Node, selector map[string]string) []string {
 }
 
 // LookFor are the commands by which a node's GPU is found.
-func LookFor(n *view.Node, d *Set) []string {
+func LookFor(w *view.Cluster, n *view.Node, d *Set) []string {
 	out := []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host lspci -nn -d 10de:"}
 	if d.OfOperator() {
-		return append(out, "helm upgrade gpu-operator nvidia/gpu-operator -n "+d.Namespace+" --reuse-values --set nfd.enabled=true")
+		return append(out, ReuseOperator(w, d.Namespace)+"--set nfd.enabled=true")
 	}
-	out = append(out, fmt.Sprintf("helm upgrade RELEASE nvdp/nvidia-device-plugin -n %s --reuse-values --set gfd.enabled=true  # brings node feature discovery", d.Namespace))
+	out = append(out, d.Reuse("nvdp/nvidia-device-plugin")+"--set gfd.enabled=true  # brings node feature discovery")
 	if d.Accepts(n, gpuPresent, "true") {
 		out = append(out, "kubectl label node "+n.Name+" "+gpuPresent+"=true  # by hand, in its place")
 	}

@@ -51,6 +51,8 @@ func ForeignTaints(n *view.Node) []corev1.Taint {
 const operatorName = "gpu-operator"
 
 // IsOperator says whether a pod is the GPU Operator.
-func IsOperator(p *corev1.Pod) bool {
-	return p.Labels["app"] == operatorName && slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == operatorName })
+func IsOperator(p *corev1.Pod) bool { return isOperator(p.Labels, p.Spec.Containers) }
+
+func isOperator(labels map[string]string, containers []corev1.Container) bool {
+	return labels["app"] == operatorName && slices.ContainsFunc(containers, func(c corev1.Container) bool { return c.Name == operatorName })
 }
