@@ -129,7 +129,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 
 func (p *part) mendDiscovery(until string) Mend {
 	return Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery writes no labels for " + p.n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 5,
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s --tail=50", p.pod.Namespace, p.pod.Name), fmt.Sprintf("kubectl -n %s get deploy,pods", p.pod.Namespace)}}
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s%s --tail=50", p.pod.Namespace, p.pod.Name, p.In()), fmt.Sprintf("kubectl -n %s get deploy,pods", p.pod.Namespace)}}
 }
 
 func discover(s *Stack, n *view.Node, until string) Mend {

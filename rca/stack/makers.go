@@ -104,6 +104,9 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 		if f := l.unheard(); f != nil && l.State == "" {
 			return finishMaker(mk, n, f)
 		}
+		if f := l.keptWaiting(mk, resource); f != nil {
+			return finishMaker(mk, n, f)
+		}
 		says := mk.Plug + " runs there and announces none, as where " + mk.Behind
 		split := mk.Parts(n)
 		if split != "" {
@@ -117,7 +120,7 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 			says = mk.Plug + " fails at " + l.Text()
 		}
 		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.Has+" and offers no "+string(resource)+": "+says)
-		f.Mends = []Mend{mendOf(mk, n, l.pod)}
+		f.Mends = []Mend{mendOf(mk, n, &l)}
 		if l.Told { // it has not begun: a log there is none
 			m := &f.Mends[0]
 			m.Title, m.Unproven = "see why the pod of "+mk.Plug+" is not started on "+n.Name, "once it is started, only its log and the machine tell what it announces"
@@ -160,6 +163,26 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 	return finishMaker(mk, n, f)
 }
 
+// keptWaiting: the plugin waits in an init container for another part, which has no pod on the node.
+func (p *part) keptWaiting(mk *makers.Maker, resource corev1.ResourceName) *Finding {
+	awaited := mk.Awaits[p.Where]
+	if awaited == "" || p.State != parts.Waiting || p.s.kit.Pod(p.n, awaited) != nil {
+		return nil
+	}
+	for _, d := range p.s.kit.Sets(awaited) {
+		m := d.Misses(p.n)
+		if m.None() {
+			continue
+		}
+		f := p.s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s, for which %s waits, does not run there: %s", mk.Has, resource, d.Namespace, d.Name, mk.Plug, d.Text(p.n, m)), d.Ref(), d.Text(p.n, m), d.Claims(p.n, m)...)
+		f.Certainty = diagnosis.Likely // that it waits for this, only its log says
+		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(p.pod), p.Text(), p.Claims...))
+		f.Mends = []Mend{p.s.letOn(p.n, d, m, "")}
+		return f
+	}
+	return nil
+}
+
 // works is another node on which a pod of the same DaemonSet has announced the resource; nil for none. What
 // keeps it from that here is this machine's.
 func (p *part) works(resource corev1.ResourceName) *view.Node {
@@ -197,10 +220,10 @@ func finishMaker(mk *makers.Maker, n *view.Node, f *Finding) *Finding {
 }
 
 // mendOf is where to look when the plugin runs, or may run, and nothing came of it.
-func mendOf(m *makers.Maker, n *view.Node, pod *corev1.Pod) Mend {
+func mendOf(m *makers.Maker, n *view.Node, l *part) Mend {
 	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # " + m.Plug + " has to run here"
-	if pod != nil {
-		look = fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name)
+	if l != nil {
+		look = fmt.Sprintf("kubectl -n %s logs %s%s --tail=50", l.pod.Namespace, l.pod.Name, l.In())
 	}
 	out := Mend{Kind: diagnosis.RepairDeviceStack, Title: "see why " + m.Plug + " announces nothing on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15, Unproven: "only its log and the machine tell why it announces nothing",
 		Steps:    []string{"see what the plugin says", "see on the machine that the driver (" + m.Driver + ") is loaded and serves the card"},

@@ -27,7 +27,7 @@ func (s *Stack) moduleUnloaded(mk *makers.Maker, n *view.Node, d *parts.Set, m p
 				f.Says += ": " + l.Text()
 				f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), l.Text(), l.Claims...))
 			}
-			mend.Commands = append(mend.Commands, fmt.Sprintf("kubectl -n %s logs %s --tail=50", pod.Namespace, pod.Name))
+			mend.Commands = append(mend.Commands, fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50", pod.Namespace, pod.Name))
 		}
 		mend.Commands = append(mend.Commands, fmt.Sprintf("kubectl -n %s get pods,modules.kmm.sigs.x-k8s.io", namespace), fmt.Sprintf("kubectl -n %s get modules.kmm.sigs.x-k8s.io %s -o yaml  # its owner is where the driver's version is set", namespace, name), "kubectl get nodemodulesconfigs "+n.Name+" -o yaml")
 		f.Mends = []Mend{mend}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
@@ -20,11 +21,14 @@ func (s *Stack) operatorDown(n *view.Node) *Finding {
 		f := s.finding(Installed, Failed, diagnosis.GPUStackMissing, "has GPUs, and the GPU Operator, which installs what announces them, does not run: "+l.Text(), podRef(pod), l.Text(), append(l.Claims, noPlugin()...)...)
 		m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the GPU Operator's own pod run: " + pod.Namespace + "/" + pod.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
 			Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-		if pod.Spec.NodeName == "" {
+		switch p := (&part{s: s, n: s.w.Nodes[pod.Spec.NodeName], pod: pod, Look: l}); {
+		case pod.Spec.NodeName == "":
 			m.Steps = []string{"see what keeps it from every node: where its own spec asks for less than its pod, the namespace or a webhook has added it"}
 			m.Commands = append(m.Commands, fmt.Sprintf("kubectl unpend why pod/%s -n %s", pod.Name, pod.Namespace), "kubectl get namespace "+pod.Namespace+" -o yaml  # openshift.io/node-selector is for every pod of it")
-		} else {
-			m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s logs %s --previous --tail=50", pod.Namespace, pod.Name))
+		case strings.Contains(l.Whole, "Image") && p.n != nil: // it has never run there: there is no log
+			p.pull(&m, "GPU Operator")
+		default:
+			m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s logs %s%s%s --tail=50", pod.Namespace, pod.Name, l.In(), l.Before()))
 		}
 		f.Mends = []Mend{m}
 		return f

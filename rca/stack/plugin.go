@@ -82,6 +82,7 @@ func (l *pluginLink) unready() *Finding {
 		f.Says, f.Certainty = "has GPUs and offers none: its device plugin's pod is not ready: "+l.Text(), l.s.aged()
 	}
 	f.Mends = []Mend{l.mend()}
+	l.config().unwritten(f)
 	if few {
 		l.config().tooFewShares(f)
 	}
@@ -267,7 +268,7 @@ func (l *pluginLink) mend() Mend {
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the device plugin of " + n.Name, Until: "the device plugin of " + n.Name + " has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 10,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, parts.PluginContainer(pod))), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
 	switch value := n.Labels[pluginConfigLabel]; {
-	case strings.HasPrefix(l.Where, "config-manager") && value != "":
+	case value != "" && l.managesConfig():
 		m.Title = fmt.Sprintf("name a config of the device plugin that exists: %s=%s on %s", pluginConfigLabel, value, n.Name)
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+pluginConfigLabel+"-  # the default; or the name of an entry of its ConfigMap")
 	case strings.Contains(l.Whole, "Image"):

@@ -106,7 +106,7 @@ func TestStates(t *testing.T) {
 			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
 			l.Pods = append(l.Pods, operatorPod("n"))
 			l.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "gpu-operator", RestartCount: 9, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
-		}, Installed, Failed, diagnosis.GPUStackMissing, "does not run: gpu-operator CrashLoopBackOff", "logs gpu-operator-1 --previous"},
+		}, Installed, Failed, diagnosis.GPUStackMissing, "does not run: gpu-operator CrashLoopBackOff", "logs gpu-operator-1 -c gpu-operator --previous"},
 		"the operator has no policy": {func(l *lab, n *corev1.Node) {
 			l.DaemonSets, n.Labels = nil, map[string]string{view.GPULabels[0]: "true"}
 			l.Pods = append(l.Pods, operatorPod("n"))

@@ -26,6 +26,8 @@ type Maker struct {
 	Announces, Devices func(corev1.ResourceName) bool
 	Plugin             parts.Role
 	Before             parts.Role // what its plugin waits for, and is kept off by labels too; empty for none
+	// Awaits is, for an init container of its plugin, the part that it waits for.
+	Awaits map[string]parts.Role
 	// Labels say that a node has one, by "key=value" or by the value "true"; keys that begin as
 	// written are its labeller's, of the properties of the card.
 	Labels, Written []string

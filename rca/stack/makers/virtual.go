@@ -16,7 +16,7 @@ const WorkloadKind = "nvidia.com/gpu.workload.config"
 // GPU Operator's sandbox device plugin): of whole GPUs that are bound to vfio, and of vGPUs.
 var Virtual = &Maker{
 	Whose: "NVIDIA's for virtual machines", Has: "has GPUs for virtual machines", Plug: "NVIDIA's device plugin for virtual machines", Plugin: parts.MachinePlugin,
-	Announces: ForMachines, Before: parts.MachineValidator,
+	Announces: ForMachines, Before: parts.MachineValidator, Awaits: map[string]parts.Role{"vgpu-devices-validation": parts.VGPUDevices},
 	Labels: []string{WorkloadKind + "=vm-passthrough", WorkloadKind + "=vm-vgpu"}, Signed: true,
 	Behind: "no card is bound to vfio-pci, or no vGPU of that type is made", Image: "kubevirt-gpu-device-plugin", Driver: "vfio-pci, or NVIDIA's vGPU manager",
 	Shows: "sh -c 'lspci -nnk -d 10de:; ls /sys/class/mdev_bus'  # Kernel driver in use: vfio-pci for passthrough",

@@ -14,6 +14,15 @@ func FindsNoDriver(words string) bool {
 	return slices.ContainsFunc(noDriver, func(part string) bool { return strings.Contains(words, part) })
 }
 
+// In is what a command that reads a container's log takes to read that of the one that it is about: kubectl reads the first of those
+// that are no init containers else.
+func (l Look) In() string {
+	if l.Where == "" {
+		return ""
+	}
+	return " -c " + l.Where
+}
+
 // Before is what a command that reads a container's log takes to read that of the one before, which ended.
 func (l Look) Before() string {
 	if l.Loops {

@@ -14,6 +14,9 @@ func TestFindsNoDriver(t *testing.T) {
 			t.Errorf("%q: not %v", words, want)
 		}
 	}
+	if got := (Look{Where: "init"}).In() + (Look{}).In(); got != " -c init" {
+		t.Errorf("%q", got)
+	}
 	if (Look{Loops: true}).Before() != " --previous" || (Look{}).Before() != "" {
 		t.Error("the log of the one before")
 	}

@@ -31,6 +31,7 @@ const (
 	NeuronPlugin     Role = "device plugin of AWS Neuron's"
 	GaudiPlugin      Role = "device plugin of Gaudi's"
 	MachinePlugin    Role = "device plugin for virtual machines"
+	VGPUDevices      Role = "vGPU device manager"
 	MachineValidator Role = "validator for virtual machines" // writes on the node what that plugin waits for
 )
 
@@ -82,6 +83,8 @@ func roleOf(name string, labels map[string]string, spec *corev1.PodSpec) Role {
 		return Plugin
 	case has(named(view.MIGManagerName)):
 		return MIGManager
+	case has(named("nvidia-vgpu-device-manager")):
+		return VGPUDevices
 	case has(named("nvidia-sandbox-validator")):
 		return MachineValidator
 	case has(func(c corev1.Container) bool { return strings.Contains(c.Name, view.MPSName) }):

@@ -70,10 +70,17 @@ func Replicas(n *view.Node) int {
 // config manager (cmd/config-manager), which its chart and the GPU Operator add where they are
 // given a ConfigMap. The values of variables are not read.
 func ManagesConfig(spec *corev1.PodSpec) bool {
-	return slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool {
-		const manager = "config-manager"
-		return strings.Contains(c.Name, manager) || slices.Contains(c.Command, manager) || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NODE_LABEL" })
-	})
+	return slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), isConfigManager)
+}
+
+// OfConfigManager says whether a container, by its name, is the config manager.
+func OfConfigManager(spec *corev1.PodSpec, name string) bool {
+	return slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool { return c.Name == name && isConfigManager(c) })
+}
+
+func isConfigManager(c corev1.Container) bool {
+	const manager = "config-manager"
+	return strings.Contains(c.Name, manager) || slices.Contains(c.Command, manager) || slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NODE_LABEL" })
 }
 
 // ConfigWith is a ConfigMap with an entry of that name that shares GPUs: of the plugin's own
