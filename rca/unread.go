@@ -78,6 +78,8 @@ var leavesOpen = []struct {
 	{"DeviceTaintRule", "rules that taint devices are not judged", finding.taintable},
 	{"EC2NodeClass", "why a NodePool's node class is not ready is not known", classes("EC2NodeClass")},
 	{"AKSNodeClass", "why a NodePool's node class is not ready is not known", classes("AKSNodeClass")},
+	{"NodeClass", "why a NodePool's node class is not ready is not known", classes("NodeClass")},
+	{"GCENodeClass", "why a NodePool's node class is not ready is not known", classes("GCENodeClass")},
 	{"DaemonSet", "whether a device plugin is installed and where it may run is not known", finding.stack},
 	{cluster.PluginConfigKind, "how the device plugin is told to share GPUs is not known", finding.stack},
 	{"RuntimeClass", "whether the one that the device plugin asks for exists is not known", finding.runtimes},

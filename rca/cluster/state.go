@@ -141,19 +141,18 @@ type PodGroups struct {
 
 // NodeClasses say how Karpenter's NodePools make machines in a cloud, by whose kind they are.
 type NodeClasses struct {
-	AWS   []*unstructured.Unstructured // karpenter.k8s.aws
-	Azure []*unstructured.Unstructured // karpenter.azure.com
+	AWS      []*unstructured.Unstructured // karpenter.k8s.aws
+	AutoMode []*unstructured.Unstructured // eks.amazonaws.com, of EKS Auto Mode
+	Azure    []*unstructured.Unstructured // karpenter.azure.com
+	Google   []*unstructured.Unstructured // karpenter.k8s.gcp
 }
 
 // Of are those of a kind; nil for one that is not read.
-func (c NodeClasses) Of(kind string) []*unstructured.Unstructured {
-	switch kind {
-	case "EC2NodeClass":
-		return c.AWS
-	case "AKSNodeClass":
-		return c.Azure
-	}
-	return nil
+func (c NodeClasses) Of(kind string) []*unstructured.Unstructured { return c.ByKind()[kind] }
+
+// ByKind has all of them.
+func (c NodeClasses) ByKind() map[string][]*unstructured.Unstructured {
+	return map[string][]*unstructured.Unstructured{"EC2NodeClass": c.AWS, "NodeClass": c.AutoMode, "AKSNodeClass": c.Azure, "GCENodeClass": c.Google}
 }
 
 // Queues are what admits workloads, by whose kind they are.

@@ -52,6 +52,17 @@ func TestChangesNameTheObjectAndItsField(t *testing.T) {
   aws iam get-role --role-name ROLE --query Role.Arn  # with a path, as role/team/NAME, Auto Mode does not find its entry: another role, without
   kubectl get nodeclass c -w
 `},
+		"a role of Auto Mode that its class tells of": {outside.GrowPool, func(w *edittest.World) {
+			shut("NodeClass", "{}")(w)
+			add(t, &w.NodeClasses.AutoMode, `{metadata: {name: c}, spec: {role: r}, status: {conditions: [{type: InstanceProfileReady, status: "False", reason: NotFound}, {type: Ready, status: "False", reason: UnhealthyDependents}]}}`)
+		}, `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: let the machines of NodePool gpu into the cluster: role r of NodeClass c has no access entry of type EC2, or a path in its name (the node is not there yet)
+  kubectl describe nodeclass c  # spec.role, and its condition InstanceProfileReady
+  aws eks list-access-entries --cluster-name CLUSTER
+  aws eks create-access-entry --cluster-name CLUSTER --type EC2 --principal-arn arn:aws:iam::ACCOUNT:role/r
+  aws eks associate-access-policy --cluster-name CLUSTER --principal-arn arn:aws:iam::ACCOUNT:role/r --policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSAutoNodePolicy --access-scope type=cluster
+  aws iam get-role --role-name r --query Role.Arn  # with a path, as role/team/NAME, Auto Mode does not find its entry: another role, without
+  kubectl get nodeclass c -w
+`},
 		"a class that is not there": {outside.GrowPool, shut("EC2NodeClass", "NodeClassNotFound, message: NodeClass not found on cluster"), `ScaleNodePool for "AutoscalerCannotHelp", 0 min, by hand, low risk: make EC2NodeClass c, which NodePool gpu names, or name one that exists (the node is not there yet)
   kubectl get ec2nodeclass
   kubectl edit nodepool gpu  # spec.template.spec.nodeClassRef

@@ -21,7 +21,8 @@ func firstPool(c *edit.Workload) edit.Change {
 	}
 	commands := []string{"kubectl get nodepools,nodeclaims"}
 	class := "a node class of the cloud (EC2NodeClass, AKSNodeClass, GCENodeClass), which is to be Ready"
-	if all := slices.Concat(c.Cluster.State.NodeClasses.AWS, c.Cluster.State.NodeClasses.Azure); len(all) > 0 {
+	k := c.Cluster.State.NodeClasses
+	if all := slices.Concat(k.AWS, k.AutoMode, k.Azure, k.Google); len(all) > 0 {
 		class = fmt.Sprintf("%s %s", all[0].GetKind(), all[0].GetName())
 	}
 	says := "kubectl apply -f FILE  # a NodePool (karpenter.sh/v1): spec.template.spec.nodeClassRef names " + class

@@ -47,6 +47,9 @@ func mendPool(c *edit.Workload, p *scaling.Pool) edit.Change {
 		if !known {
 			continue
 		}
+		if k.Kind == autoMode && why.Of() == "InstanceProfileReady" {
+			return letRoleIn(p, k.Role)
+		}
 		ch.Title = fmt.Sprintf("mend %s, in its spec.%s: %s", of, about.field, view.Cut(why.Words(), 160))
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl get %s %s -o jsonpath='{.spec.%s}'", kind, k.Name, about.field))
 		if about.list != "" && provider(c) == "aws" {

@@ -32,7 +32,9 @@ func TestPoolsWithTheirClasses(t *testing.T) {
 		"no condition is behind":  {conditions(ready), conditions(not), "EC2NodeClass", false, true, "Ready=False UnhealthyDependents: AMIsReady=False"},
 		"Azure's":                 {conditions(ready), conditions(not), "AKSNodeClass", false, true, "Ready=False UnhealthyDependents: AMIsReady=False"},
 		"the class says nothing":  {conditions(ready), nil, "EC2NodeClass", true, true, "Ready= "},
-		"another kind's":          {conditions(ready), conditions(not), "NodeClass", true, true, "Ready= "},
+		"EKS Auto Mode's":         {conditions(ready), conditions(not), "NodeClass", false, true, "Ready=False UnhealthyDependents: AMIsReady=False"},
+		"Google's":                {conditions(ready), conditions(not), "GCENodeClass", false, true, "Ready=False UnhealthyDependents: AMIsReady=False"},
+		"another kind's":          {conditions(ready), conditions(not), "KWOKNodeClass", true, true, "Ready= "},
 		"the pool is not":         {conditions(not), conditions(ready), "EC2NodeClass", false, true, "Ready=True "},
 		"neither says a word yet": {nil, nil, "EC2NodeClass", false, false, "Ready= "},
 	} {
@@ -40,10 +42,7 @@ func TestPoolsWithTheirClasses(t *testing.T) {
 			class := []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "c"}, "status": k.class}}}
 			st := &cluster.State{NodePools: []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "p"}, "status": k.pool,
 				"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"nodeClassRef": map[string]any{"kind": k.kind, "name": "c"}}}}}}}}
-			st.NodeClasses.AWS = class
-			if k.kind == "AKSNodeClass" {
-				st.NodeClasses = cluster.NodeClasses{Azure: class}
-			}
+			st.NodeClasses = map[string]cluster.NodeClasses{"NodeClass": {AutoMode: class}, "AKSNodeClass": {Azure: class}, "GCENodeClass": {Google: class}, "EC2NodeClass": {AWS: class}, "KWOKNodeClass": {AWS: class}}[k.kind]
 			p := Read(st).Pools[0]
 			if usable, known := p.Usable(); usable != k.usable || known != k.known || p.Class.Words() != k.words || p.Class.Ref() != k.kind+"/c" {
 				t.Errorf("usable %v, known %v: %+v says %q", usable, known, p.Class, p.Class.Words())

@@ -153,8 +153,11 @@ func (t target) other(st *cluster.State) string {
 	if found != "" {
 		return found + ", and no pod of it waits"
 	}
-	for kind, all := range map[string][]*unstructured.Unstructured{"localqueue": st.Queues.Local, "clusterqueue": st.Queues.Cluster, "resourceflavor": st.Queues.Flavors, "admissioncheck": st.Queues.Checks, "topology": st.Queues.Topologies, "queue": slices.Concat(st.Queues.Volcano, st.Queues.KAI), "nodepool": st.NodePools, "nodeclaim": st.NodeClaims,
-		"ec2nodeclass": st.NodeClasses.AWS, "aksnodeclass": st.NodeClasses.Azure} {
+	kinds := map[string][]*unstructured.Unstructured{"localqueue": st.Queues.Local, "clusterqueue": st.Queues.Cluster, "resourceflavor": st.Queues.Flavors, "admissioncheck": st.Queues.Checks, "topology": st.Queues.Topologies, "queue": slices.Concat(st.Queues.Volcano, st.Queues.KAI), "nodepool": st.NodePools, "nodeclaim": st.NodeClaims}
+	for kind, all := range st.NodeClasses.ByKind() {
+		kinds[strings.ToLower(kind)] = all
+	}
+	for kind, all := range kinds {
 		if t.kind != kind { // only by its kind: a workload may have the name of a queue
 			continue
 		}

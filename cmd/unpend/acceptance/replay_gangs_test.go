@@ -49,7 +49,7 @@ func (r *replay) customs(t *testing.T) {
 	for resource, objects := range map[string][]*unstructured.Unstructured{
 		"podgroups": slices.Concat(g.Kubernetes, g.Plugins, g.Volcano, g.KAI), "queues": slices.Concat(q.Volcano, q.KAI),
 		"localqueues": q.Local, "clusterqueues": q.Cluster, "resourceflavors": q.Flavors, "admissionchecks": q.Checks, "topologies": q.Topologies, "nvidiadrivers": r.st.NVIDIADrivers,
-		"gpuclusters": r.st.GPUClusters, "nodepools": r.st.NodePools, "nodeclaims": r.st.NodeClaims, "ec2nodeclasses": r.st.NodeClasses.AWS, "aksnodeclasses": r.st.NodeClasses.Azure, "noderesourcetopologies": r.st.NodeTopologies, "provisioningrequests": r.st.ProvisioningRequests,
+		"gpuclusters": r.st.GPUClusters, "nodepools": r.st.NodePools, "nodeclaims": r.st.NodeClaims, "ec2nodeclasses": r.st.NodeClasses.AWS, "nodeclasses": r.st.NodeClasses.AutoMode, "aksnodeclasses": r.st.NodeClasses.Azure, "gcenodeclasses": r.st.NodeClasses.Google, "noderesourcetopologies": r.st.NodeTopologies, "provisioningrequests": r.st.ProvisioningRequests,
 	} {
 		for _, o := range objects {
 			r.custom(t, resource, o)
