@@ -46,7 +46,7 @@ func (c *Workload) Deadlock() *view.Finding {
 	if r := c.roller(); r.Kind == "Deployment" {
 		of = r // what owns it may own others
 	}
-	mine, former := c.Cluster.Running(of), c.Cluster.FormerRevisions(c.Pod)
+	mine, former := c.Cluster.Running(of), Former(c.Cluster, c.Pod)
 	if f := c.standsInOwnWay(mine, certainty); f != nil {
 		return f
 	}
@@ -67,7 +67,7 @@ func (c *Workload) Deadlock() *view.Finding {
 		return nil
 	}
 	halves := c.halves(of, mine)
-	if view.GroupOf(c.Pod) != "" && len(halves) == 0 {
+	if view.GroupOf(c.Pod) != "" && len(halves) == 0 && len(former) == 0 {
 		return nil // those that hold it are whole, and work
 	}
 	stuck := c.stuckToo(s, of)
@@ -79,6 +79,9 @@ func (c *Workload) Deadlock() *view.Finding {
 	}
 	if r.without == 0 || r.left >= wait || r.left > 0 && r.leave {
 		return nil // no node is large enough; or there is room for all once others leave
+	}
+	if set := renewing(c.Cluster, c.Pod); set != nil && r.own < int64(ptr.Deref(set.Spec.Replicas, 1)) {
+		return nil // there is no room for all of the new revision, in whatever order
 	}
 	var held, old int64
 	for _, p := range mine {
@@ -112,11 +115,11 @@ func (c *Workload) Deadlock() *view.Finding {
 
 // room is what the nodes that the pods may use have of what is scarce.
 type room struct {
-	left, without int64 // for so many pods: beside who stays, and were nobody there
-	total         int64
-	leave         bool                  // somebody who holds of it ends by himself
-	others        map[incident.Ref]bool // workloads whose pods are stuck, and hold of it
-	evidence      []diagnosis.Evidence
+	left, own, without int64 // for so many pods: beside who stays, were its own pods not there, and were nobody there
+	total              int64
+	leave              bool                  // somebody who holds of it ends by himself
+	others             map[incident.Ref]bool // workloads whose pods are stuck, and hold of it
+	evidence           []diagnosis.Evidence
 }
 
 // roomOf counts it, and notes whose pods are stuck on it.
@@ -129,13 +132,14 @@ func (c *Workload) roomOf(s *scarce, mine []*corev1.Pod, stuck map[*corev1.Pod]i
 		}
 		has := s.of(n.Status.Allocatable)
 		r.total += has
-		left := has
+		left, mines := has, int64(0)
 		for _, p := range n.Pods {
 			held := s.of(n.Requests[p])
 			switch {
 			case held == 0:
 			case slices.Contains(mine, p):
 				left -= held
+				mines += held
 			case s.stays(p, stuck):
 				left -= held
 				if by, is := stuck[p]; is {
@@ -150,6 +154,7 @@ func (c *Workload) roomOf(s *scarce, mine []*corev1.Pod, stuck map[*corev1.Pod]i
 			r.evidence = append(r.evidence, diagnosis.Fact(n.Ref(), fmt.Sprintf("allocatable %s=%s", s.name, q.String()), diagnosis.That(diagnosis.Allocatable, string(s.name), diagnosis.Is, q.String())))
 		}
 		r.left += max(0, left) / s.count
+		r.own += max(0, left+mines) / s.count
 		r.without += has / s.count
 	}
 	return r
@@ -197,7 +202,10 @@ func (c *Workload) membersWait() (diagnosis.Certainty, bool) {
 	if certainty, meet := view.MembersMeet(c.Cluster.MemberOf(c.Pod).Kind); meet {
 		return certainty, true
 	}
-	if len(c.Cluster.FormerRevisions(c.Pod)) > 0 {
+	if len(Former(c.Cluster, c.Pod)) > 0 {
+		if renewing(c.Cluster, c.Pod) != nil {
+			return diagnosis.Proven, true
+		}
 		return diagnosis.Likely, true
 	}
 	if owner, ok := c.Cluster.State.Owner(w.Kind, w.Namespace, w.Name); ok {

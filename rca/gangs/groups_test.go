@@ -4,8 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/rcatest"
 )
@@ -90,6 +94,46 @@ func TestAnOldRevisionHoldsWhatTheNewOneNeeds(t *testing.T) {
 		revision(w.Wait, "s", "two")
 		revision(member(w, "m", "n", "1"), tc.service, "one")
 		if got := found(waits(t, w, "Revision", "two", 1).Deadlock()); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("%s: %s\nwant %s", name, got, tc.want)
+		}
+	}
+}
+
+// A StatefulSet replaces the pods of its old revision from the highest number down, each once the one before is ready.
+func TestAStatefulSetHoldsWhatItsNewRevisionNeeds(t *testing.T) {
+	const holds = "proven: its rollout keeps the pods of the old revision until those of the new one are ready, and they hold what the new one waits for: 2 nvidia.com/gpu"
+	type sets = *appsv1.StatefulSet
+	type pods = *corev1.Pod
+	for name, tc := range map[string]struct {
+		change func(set sets, old, waits pods)
+		want   string
+	}{
+		"the old one holds all":   {func(sets, pods, pods) {}, holds},
+		"of the same revision":    {func(_ sets, old, _ pods) { old.Labels[appsv1.StatefulSetRevisionLabel] = "two" }, ""},
+		"the old one is the next": {func(_ sets, old, _ pods) { old.Name = "x-2" }, ""},
+		"it has no number":        {func(_ sets, old, _ pods) { old.Name = "x" }, ""},
+		"it is deleted already":   {func(_ sets, old, _ pods) { old.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} }, ""},
+		"it replaces none":        {func(set sets, _, _ pods) { set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, ""},
+		"it may replace two at a time": {func(set sets, _, _ pods) {
+			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: ptr.To(intstr.FromInt32(2))}
+		}, ""},
+		"the one that waits is old too": {func(_ sets, _, waits pods) { waits.Labels[appsv1.StatefulSetRevisionLabel] = "zero" }, ""},
+		"three of the new one":          {func(set sets, _, _ pods) { set.Spec.Replicas = ptr.To(int32(3)) }, ""},
+		"another set's":                 {func(set sets, old, _ pods) { old.OwnerReferences[0].UID = "other" }, ""},
+	} {
+		w := rcatest.NewWorld()
+		w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+		gpus(w, "n", 2)
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: w.Wait.Namespace, UID: "x"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(2))}, Status: appsv1.StatefulSetStatus{UpdateRevision: "two"}}
+		w.StatefulSets = append(w.StatefulSets, set)
+		old := member(w, "x-0", "n", "2")
+		w.Wait.Name = "x-1"
+		for p, revision := range map[*corev1.Pod]string{w.Wait: "two", old: "one"} {
+			made("StatefulSet", "x", p)
+			p.OwnerReferences[0].UID, p.Labels = "x", map[string]string{appsv1.StatefulSetRevisionLabel: revision}
+		}
+		tc.change(set, old, w.Wait)
+		if got := found(waits(t, w, "StatefulSet", "x", 1).Deadlock()); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
 			t.Errorf("%s: %s\nwant %s", name, got, tc.want)
 		}
 	}

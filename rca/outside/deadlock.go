@@ -5,9 +5,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/gangs"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -17,7 +19,7 @@ const ownRules = "its controller makes its pods by rules of its own"
 
 // BreakDeadlock is for the workload whose members hold what its others need.
 func BreakDeadlock(c *edit.Workload) []edit.Change {
-	w, former := c.Incident.Workload, c.Cluster.FormerRevisions(c.Pod)
+	w, former := c.Incident.Workload, gangs.Former(c.Cluster, c.Pod)
 	r, rolls := incident.Roller(c.Pod, c.Cluster.State.Owner)
 	if !rolls && (w.Kind == "Deployment" || w.Kind == "DaemonSet") {
 		r, rolls = w, true
@@ -57,6 +59,9 @@ func oldFirst(c *edit.Workload, r incident.Ref) edit.Change {
 func stopFormer(c *edit.Workload, former []*corev1.Pod) edit.Change {
 	r, ns := view.RevisionOf(c.Pod), c.Incident.Workload.Namespace
 	const away = "a person decides whether the service may be away for a while"
+	if r.Service == "" {
+		return deleteFormer(c, former)
+	}
 	if r.Kind == "RayService" {
 		old := view.RevisionOf(former[0]).Name
 		return unlock(diagnosis.Manual, fmt.Sprintf("stop RayCluster %s, the old one of RayService %s, before the new one is ready: nothing serves meanwhile", old, r.Service), away, former,
@@ -67,6 +72,21 @@ func stopFormer(c *edit.Workload, former []*corev1.Pod) edit.Change {
 	return unlock(diagnosis.Manual, "stop the old revision of service "+r.Service+" before the new one is ready", away, former,
 		fmt.Sprintf("kubectl -n %s get revisions.serving.knative.dev,pods -l serving.knative.dev/service=%s -L serving.knative.dev/revision", ns, r.Service),
 		fmt.Sprintf("kubectl -n %s delete revision.serving.knative.dev OLD  # nothing answers until the new one is ready, and there is no way back to the old", ns))
+}
+
+// deleteFormer deletes pods of a StatefulSet's old revision, which it would replace later. Below its partition it makes them again as
+// they were: who owns it, such as a LeaderWorkerSet, lowers that once the new ones are ready.
+func deleteFormer(c *edit.Workload, former []*corev1.Pod) edit.Change {
+	names := make([]string, len(former))
+	for i, p := range former {
+		names[i] = p.Name
+	}
+	by, ns, all := metav1.GetControllerOfNoCopy(c.Pod).Name, c.Pod.Namespace, strings.Join(names, " ")
+	title := fmt.Sprintf("delete %s of StatefulSet %s: made by its old revision, and replaced only once %s is ready", view.Cut(strings.Join(names, ", "), 80), by, c.Pod.Name)
+	return unlock(diagnosis.Manual, title, "a person decides whether they may be away for a while", former,
+		fmt.Sprintf("kubectl -n %s get statefulset %s -o jsonpath='{.spec.updateStrategy}'  # pods below its partition are made again by the old revision, until that is lowered", ns, by),
+		fmt.Sprintf("kubectl -n %s delete pod %s", ns, all),
+		fmt.Sprintf("kubectl -n %s get pods -w -L controller-revision-hash | grep %s", ns, view.Cut(by, 63)))
 }
 
 func unlock(kind diagnosis.FixKind, title, unproven string, stops []*corev1.Pod, commands ...string) edit.Change {

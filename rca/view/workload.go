@@ -106,22 +106,6 @@ func RevisionOf(p *corev1.Pod) Revision {
 	return Revision{}
 }
 
-// FormerRevisions are the pods that run of other revisions of the pod's service: its route
-// stays with them, and so do they, until all that the new revision begins with is ready.
-func (w *Cluster) FormerRevisions(p *corev1.Pod) []*corev1.Pod {
-	of := RevisionOf(p)
-	if of.Service == "" {
-		return nil
-	}
-	var out []*corev1.Pod
-	for _, o := range w.State.Pods {
-		if r := RevisionOf(o); o.Namespace == p.Namespace && o.Spec.NodeName != "" && !Ended(o) && o.DeletionTimestamp == nil && r.Kind == of.Kind && r.Service == of.Service && r.Name != of.Name {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
 // Running are the pods of a workload that have a node and have not ended, the newest
 // first; those that are leaving already are left out.
 func (w *Cluster) Running(of incident.Ref) []*corev1.Pod {
