@@ -59,12 +59,12 @@ func (c *pluginConfig) outdated() *Misread {
 		return nil
 	}
 	cm, written, began := c.from, parts.WrittenAt(c.from), parts.ReadySince(c.pod)
-	if written.IsZero() || !written.After(began) {
-		return nil
-	}
 	wants, has := shares.Each(view.WholeGPU), max(1, parts.Replicas(c.n))
-	if wants <= has {
+	switch {
+	case wants <= has || !written.IsZero() && !written.After(began):
 		return nil
+	case written.IsZero():
+		return c.contradicted(wants, has)
 	}
 	at := cm.Namespace + "/" + cm.Name
 	says := fmt.Sprintf("its device plugin has started before ConfigMap %s was last written, which shares each GPU %d times", at, wants)
@@ -77,6 +77,21 @@ func (c *pluginConfig) outdated() *Misread {
 			diagnosis.Fact(podRef(c.pod), "Ready since "+diagnosis.Clock(began), view.Since("Ready", began)),
 		},
 		Mend: c.startAgain(shares, wants, has)}
+}
+
+// contradicted is outdated where nothing tells when the configuration was written: GPU feature discovery, which reads what the
+// plugin reads, counts fewer.
+func (c *pluginConfig) contradicted(wants, has int) *Misread {
+	count := parts.Replicas(c.n)
+	if count == 0 {
+		return nil
+	}
+	return &Misread{Says: fmt.Sprintf("ConfigMap %s/%s shares each GPU %d times, and its device plugin offers each %d times, as if it had started before that was written", c.from.Namespace, c.from.Name, wants, has),
+		Evidence: []diagnosis.Evidence{
+			diagnosis.Fact(c.ref(), fmt.Sprintf("has replicas %d", wants), diagnosis.That("data", "", diagnosis.Contains, fmt.Sprintf("replicas: %d", wants))),
+			diagnosis.Fact(c.n.Ref(), fmt.Sprintf("label %s=%d", parts.ReplicasLabel, count), c.n.Labelled(parts.ReplicasLabel)...),
+		},
+		Mend: Mend{Kind: diagnosis.RestartDevicePlugin, Unproven: "when the ConfigMap was written is not told: the device plugin may have read it, and not taken it"}}
 }
 
 // startAgain has the plugin read its configuration, by which it offers each GPU so often, and no

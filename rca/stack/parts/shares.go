@@ -57,9 +57,12 @@ func WrittenAt(cm *corev1.ConfigMap) time.Time {
 	return last
 }
 
+// ReplicasLabel is where GPU feature discovery says as how many each GPU is offered.
+const ReplicasLabel = "nvidia.com/gpu.replicas"
+
 // Replicas is as how many GPU feature discovery says that each GPU is offered; 0 where it does not.
 func Replicas(n *view.Node) int {
-	count, err := strconv.Atoi(n.Labels["nvidia.com/gpu.replicas"])
+	count, err := strconv.Atoi(n.Labels[ReplicasLabel])
 	if err != nil {
 		return 0
 	}
