@@ -43,7 +43,7 @@ func Barred(pod *corev1.Pod, image, words string) (why string, steps, commands [
 			server = "docker.io"
 		}
 		return "its registry limits how many pulls it serves", []string{"wait, where the limit is one by time: the kubelet asks again by itself, at most 5 min apart",
-				"else have it ask with an account, whose limit is higher: by a pull secret, which whatever makes the pod is to name; or have the image come from a mirror or a registry of one's own"},
+				"else have it ask with an account, whose limit may be higher: by a pull secret, which whatever makes the pod is to name; or have the image come from a mirror or a registry of one's own"},
 			[]string{fmt.Sprintf("kubectl -n %s create secret docker-registry pulls --docker-server=%s --docker-username=USER --docker-password=PASSWORD  # and name it in imagePullSecrets", pod.Namespace, server)}, true
 	case said(unreached):
 		return "its registry is not reached", []string{"see from the node itself whether it resolves and reaches the registry: DNS, a proxy that its container runtime has to know, a firewall", "or have the image come from a mirror that it reaches"}, nil, true
