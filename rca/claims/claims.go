@@ -368,12 +368,21 @@ func LookAtPreparation(c *edit.Workload) []edit.Change {
 		title = fmt.Sprintf("have ResourceClaim %s ask for another MIG profile, or a whole GPU: the driver on %s cannot make %s", claim, p.Spec.NodeName, device)
 		commands = append(commands, "# the selector of its template, or of who makes the claim; then have the pod made again: a claim does not change. A later version of the driver may make that profile, too")
 	}
-	if _, device := unmade(c, p); device == "" && p.Status.Phase == corev1.PodRunning {
-		ch := edit.LookAt(diagnosis.DRAPrepareFailed, fmt.Sprintf("make %s/%s again, so that its claim is prepared from the beginning: it has run on %s, and the driver does not prepare that once more", p.Namespace, p.Name, p.Spec.NodeName),
-			"what the driver prepares is seen when it has", append([]string{kubelet.MakeAgain(p)}, commands...)...)
-		ch.Risk, ch.Minutes = diagnosis.LowRisk, 2
-		return []edit.Change{ch}
+	_, device := unmade(c, p)
+	if device == "" && p.Status.Phase == corev1.PodRunning {
+		return []edit.Change{again(p, "it has run on "+p.Spec.NodeName+", and the driver does not prepare that once more", commands)}
 	}
-	ch := edit.LookAt(diagnosis.DRAPrepareFailed, title, "what the driver on the node would do next is not known", commands...)
-	return []edit.Change{restartOlder(c, p, ch)}
+	ch := restartOlder(c, p, edit.LookAt(diagnosis.DRAPrepareFailed, title, "what the driver on the node would do next is not known", commands...))
+	if device == "" && len(ch.Drained) == 0 && kubelet.BootedSince(c.Cluster, p) { // what a driver remembers of a claim may be of the boot before
+		ch = again(p, p.Spec.NodeName+" has been started again since it was bound to it", commands)
+	}
+	return []edit.Change{ch}
+}
+
+// again has a pod, and with it the claim of its template, made from the beginning: nothing of it runs.
+func again(p *corev1.Pod, why string, commands []string) edit.Change {
+	ch := edit.LookAt(diagnosis.DRAPrepareFailed, fmt.Sprintf("make %s/%s again, so that its claim is prepared from the beginning: %s", p.Namespace, p.Name, why),
+		"what the driver prepares is seen when it has", append([]string{kubelet.MakeAgain(p)}, commands...)...)
+	ch.Risk, ch.Minutes = diagnosis.LowRisk, 2
+	return ch
 }

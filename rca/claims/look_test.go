@@ -3,6 +3,7 @@ package claims
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -33,13 +34,21 @@ func TestWhoPreparesDevices(t *testing.T) {
 		commands      int
 		stops         bool
 		phase         corev1.PodPhase
+		booted        int // minutes after its kubelet took it up; 0: not at all
 	}{
-		"the driver fails":     {"NodePrepareResources failed", "by hand, none risk: see why the driver on n cannot prepare the devices (what the driver on the node would do next is not known)", 3, false, corev1.PodPending},
-		"an old kubelet's ask": {"the server could not find the requested resource", "by hand, medium risk: bring the kubelet of n (v1.33.1) to the API server's version (which versions the API server serves is in no object)", 5, true, corev1.PodPending},
-		"it has run":           {"NodePrepareResources failed", "by hand, low risk: make a/w again, so that its claim is prepared from the beginning: it has run on n, and the driver does not prepare that once more (what the driver prepares is seen when it has)", 4, false, corev1.PodRunning},
+		"the driver fails":     {"NodePrepareResources failed", "by hand, none risk: see why the driver on n cannot prepare the devices (what the driver on the node would do next is not known)", 3, false, corev1.PodPending, 0},
+		"an old kubelet's ask": {"the server could not find the requested resource", "by hand, medium risk: bring the kubelet of n (v1.33.1) to the API server's version (which versions the API server serves is in no object)", 5, true, corev1.PodPending, 0},
+		"booted since":         {"NodePrepareResources failed", "by hand, low risk: make a/w again, so that its claim is prepared from the beginning: n has been started again since it was bound to it (what the driver prepares is seen when it has)", 4, false, corev1.PodPending, 1},
+		"booted before":        {"NodePrepareResources failed", "by hand, none risk: see why the driver on n cannot prepare the devices (what the driver on the node would do next is not known)", 3, false, corev1.PodPending, -1},
+		"it has run":           {"NodePrepareResources failed", "by hand, low risk: make a/w again, so that its claim is prepared from the beginning: it has run on n, and the driver does not prepare that once more (what the driver prepares is seen when it has)", 4, false, corev1.PodRunning, 0},
 	} {
 		w := world(tc.message)
 		w.Wait.Status.Phase = tc.phase
+		if tc.booted != 0 {
+			at := metav1.NewTime(w.Now)
+			w.Wait.Status.StartTime = &at
+			w.Events = append(w.Events, &corev1.Event{Reason: "Rebooted", InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "n"}, LastTimestamp: metav1.NewTime(at.Add(time.Duration(tc.booted) * time.Minute))})
+		}
 		if tc.phase == corev1.PodRunning {
 			w.Wait.Status.Conditions[0].Status = corev1.ConditionFalse
 		}

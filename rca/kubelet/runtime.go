@@ -22,6 +22,9 @@ var noHandler = regexp.MustCompile(`no runtime for "([^"]+)" is configured|faile
 // sandbox: the runtime cannot make the pod's sandbox.
 func (s stopped) sandbox() *Stop {
 	m := noHandler.FindStringSubmatch(s.says)
+	if port := portless.FindStringSubmatch(s.says); port != nil {
+		return s.kata(port[1])
+	}
 	if m == nil {
 		return s.otherwise("its sandbox")
 	}
@@ -33,7 +36,7 @@ func (s stopped) sandbox() *Stop {
 	}
 	stop := s.stop(diagnosis.RuntimeNotConfigured, diagnosis.RepairDeviceStack, fmt.Sprintf("the container runtime of %s has no handler %q, %s", node, handler, names))
 	if class != nil {
-		stop.Evidence = []diagnosis.Evidence{diagnosis.Fact("RuntimeClass/"+class.Name, "handler: "+class.Handler, diagnosis.That("handler", "", diagnosis.Is, class.Handler), diagnosis.That("spec.runtimeClassName", "", diagnosis.Is, class.Name).Of(view.PodRef(s.pod)))}
+		stop.Evidence = s.handled(class)
 	}
 	stop.Title, stop.Words = fmt.Sprintf("configure NVIDIA's runtime on %s, as handler %q", node, handler), fmt.Sprintf("%s has no runtime %q", node, handler)
 	if !strings.Contains(handler, "nvidia") {
@@ -54,6 +57,11 @@ func (s stopped) runtimeClass() *nodev1.RuntimeClass {
 	return nil
 }
 
+// handled shows which handler the pod comes to by its class.
+func (s stopped) handled(class *nodev1.RuntimeClass) []diagnosis.Evidence {
+	return []diagnosis.Evidence{diagnosis.Fact("RuntimeClass/"+class.Name, "handler: "+class.Handler, diagnosis.That("handler", "", diagnosis.Is, class.Handler), diagnosis.That("spec.runtimeClassName", "", diagnosis.Is, class.Name).Of(view.PodRef(s.pod)))}
+}
+
 // driverless are the words of NVIDIA's container library where the kernel's driver does not answer
 // (NVIDIA/libnvidia-container).
 var driverless = regexp.MustCompile(`driver not loaded|libnvidia-ml\.so|driver error: failed to process request`)
@@ -61,8 +69,10 @@ var driverless = regexp.MustCompile(`driver not loaded|libnvidia-ml\.so|driver e
 // container: the sandbox is there, and the runtime cannot make or start a container in it.
 func (s stopped) container() *Stop {
 	node := s.pod.Spec.NodeName
-	m := unresolved.FindStringSubmatch(s.says)
+	m, port := unresolved.FindStringSubmatch(s.says), portless.FindStringSubmatch(s.says)
 	switch {
+	case port != nil:
+		return s.kata(port[1])
 	case m != nil:
 		return s.cdi(m[1])
 	case parts.Mismatched(s.says):

@@ -10,6 +10,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -31,6 +32,9 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 	if h := Hindered(w, unprepared); h != nil && len(f.Evidence) == 0 {
 		f.Says = fmt.Sprintf("the kubelet of %s could not prepare its devices: %s; it said: %s", first.Spec.NodeName, h.Says, view.Told(unpreparedBy(UnpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, h.Evidence...)
+	}
+	if e := bootedSince(w, first); e != nil {
+		f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, e.Reason+", after its kubelet took up "+first.Name+": "+e.Message, diagnosis.Says(e.Message)))
 	}
 	for _, p := range unprepared {
 		at := view.ObjectRef("Pod", p.Namespace, p.Name)
@@ -126,4 +130,19 @@ func ClaimsOf(p *corev1.Pod) []string {
 		out = append(out, p.Namespace+"/"+s.ResourceClaimName)
 	}
 	return out
+}
+
+// BootedSince says whether the machine of a pod has been started again since its kubelet took the pod up: what was prepared for
+// it before is of the boot before.
+func BootedSince(w *view.Cluster, p *corev1.Pod) bool { return bootedSince(w, p) != nil }
+
+// bootedSince is the kubelet's word of that (pkg/kubelet/kubelet_node_status.go); nil for none.
+func bootedSince(w *view.Cluster, p *corev1.Pod) *corev1.Event {
+	i := slices.IndexFunc(w.State.Events, func(e *corev1.Event) bool {
+		return e.Reason == "Rebooted" && e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == p.Spec.NodeName && p.Status.StartTime != nil && parts.Said(e).After(p.Status.StartTime.Time)
+	})
+	if i < 0 {
+		return nil
+	}
+	return w.State.Events[i]
 }

@@ -267,7 +267,9 @@ func (l *driverLink) mend() Mend {
 	n, pod := l.n, l.pod
 	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "mend the driver of " + n.Name, Until: "the driver of " + n.Name + " is loaded and its device plugin has announced its GPUs", Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{fmt.Sprintf("kubectl -n %s logs %s -c %s --tail=50", pod.Namespace, pod.Name, cmp.Or(l.Where, "nvidia-driver-ctr")), fmt.Sprintf("kubectl -n %s describe pod %s", pod.Namespace, pod.Name)}}
-	if parts.Precompiled(pod, l.s.w) && strings.Contains(l.Whole, "Image") {
+	if _, _, _, barred := parts.Barred(pod, "", l.Whole); barred && strings.Contains(l.Whole, "Image") {
+		l.pull(&m, "driver")
+	} else if parts.Precompiled(pod, l.s.w) && strings.Contains(l.Whole, "Image") {
 		m.Title = "have the driver of " + n.Name + " built on the node: none is precompiled for its kernel " + n.Status.NodeInfo.KernelVersion + " by that name"
 		m.Steps = []string{"see which kernels the driver is precompiled for: the image is named by version, kernel and OS", "have it built on the nodes instead, by its full version (a precompiled one is named by its branch alone); or start the node with a kernel that there is one for" + l.elsewhere()}
 		m.Commands = []string{m.Commands[1], "kubectl get node " + n.Name + " -o jsonpath='{.status.nodeInfo.kernelVersion} {.status.nodeInfo.osImage}'",

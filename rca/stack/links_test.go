@@ -62,6 +62,11 @@ func imageMissing(p *corev1.Pod) {
 	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}
 }
 
+func imageLimited(p *corev1.Pod) {
+	imageMissing(p)
+	p.Status.ContainerStatuses[0].State.Waiting.Message = "429 Too Many Requests"
+}
+
 // all has edits made one after the other.
 func all(edits ...func(*corev1.Pod)) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
@@ -182,6 +187,7 @@ func TestDriversThatAreNotReady(t *testing.T) {
 		"there is none for the system":                   {of(noImage("nvcr.io/nvidia/driver:580.95.05-debian13")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found; by its platform support NVIDIA publishes no driver image for debian13, in no version | RepairDeviceStack have a driver of the machine's own on n, and the GPU Operator install none there"},
 		"there is none of that version":                  {of(noImage("nvcr.io/nvidia/driver:580.95.05-ubuntu24.04")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
 		"there is none in a registry of one's own":       {of(noImage("registry.example/nvidia/driver:580.95.05-debian13")), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
+		"its image is limited":                           {of(imageLimited), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: 429 Too Many Requests | RepairDeviceStack let n pull the image of its driver: its registry limits how many pulls it serves"},
 		"its image is not there":                         {of(imageMissing), "4 failed DriverNotReady proven: has no driver: its driver's pod fails at nvidia-driver-ctr ErrImagePull: not found | RepairDeviceStack name a driver image that exists for the OS and kernel of n"},
 		"it waits for the network's, which nobody loads": {func(l *lab, _ *corev1.Node) { l.pod(parts.Driver, "n", waitsFor(networkDriver, time.Hour)) }, "4 failed DriverNotReady proven: has no driver: its driver's pod waits for NVIDIA's network driver (MOFED) for 1 h, and the Network Operator has no pod there that loads it | RepairDeviceStack have NVIDIA's network driver (MOFED) loaded on n, or do without GPUDirect RDMA"},
 		"it waits for the network's, which a pod loads": {func(l *lab, _ *corev1.Node) {

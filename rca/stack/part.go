@@ -39,7 +39,10 @@ func (p *part) pull(m *Mend, what string) {
 	image, commands := parts.Pull(p.n, p.pod, p.Where)
 	m.Title = fmt.Sprintf("let %s pull the image of its %s, or name one that is published", p.n.Name, what)
 	m.Steps, m.Commands = []string{"see what the registry answers: an image may have been withdrawn, be private, or be limited to so many pulls"}, commands
+	if why, steps, more, ok := parts.Barred(p.pod, image, p.Whole); ok {
+		m.Title, m.Steps, m.Commands = fmt.Sprintf("let %s pull the image of its %s: %s", p.n.Name, what, why), steps, append(m.Commands, more...)
+	}
 	if field := parts.ImageField(p.pod, p.Where, image); field != "" && p.s.policy != "" {
-		m.Commands = append(m.Commands, fmt.Sprintf("kubectl get clusterpolicy %s -o jsonpath='{.spec.%s}'  # repository, image and version: another one there, or by a newer GPU Operator", p.s.policy, field))
+		m.Commands = append(m.Commands, fmt.Sprintf("kubectl get clusterpolicy %s -o jsonpath='{.spec.%s}'  # repository, image, version and imagePullSecrets: another one there, or by a newer GPU Operator", p.s.policy, field))
 	}
 }

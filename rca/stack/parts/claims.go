@@ -22,7 +22,7 @@ func containerClaims(c corev1.ContainerStatus, init bool) []diagnosis.Claim {
 	case now.Waiting != nil && now.Waiting.Reason != "":
 		out = append(out, is(".state.waiting.reason", now.Waiting.Reason))
 		if now.Waiting.Message != "" {
-			out = append(out, diagnosis.That(at+".state.waiting", "", diagnosis.Contains, diagnosis.Says(now.Waiting.Message).Value))
+			out = append(out, diagnosis.That(at+".state.waiting", "", diagnosis.Contains, diagnosis.Says(answered(now.Waiting.Message)).Value))
 		}
 	case now.Terminated != nil:
 		out = append(out, is(".state.terminated.exitCode", strconv.Itoa(int(now.Terminated.ExitCode))))

@@ -35,6 +35,10 @@ func ImageField(pod *corev1.Pod, container, image string) string {
 		return "validator"
 	case strings.HasPrefix(pod.Name, "nvidia-container-toolkit"):
 		return "toolkit"
+	case strings.HasPrefix(pod.Name, "nvidia-driver") && container == "k8s-driver-manager":
+		return "driver.manager"
+	case strings.HasPrefix(pod.Name, "nvidia-driver"):
+		return "driver"
 	}
 	return "devicePlugin"
 }

@@ -19,6 +19,8 @@ func TestImagesThatDoNotCome(t *testing.T) {
 		"of a validation":             {"nvidia-device-plugin-daemonset-x", "toolkit-validation", validator, "validator"},
 		"of the toolkit":              {"nvidia-container-toolkit-daemonset-x", "nvidia-container-toolkit-ctr", other, "toolkit"},
 		"of the device plugin":        {"nvidia-device-plugin-daemonset-x", "nvidia-device-plugin", other, "devicePlugin"},
+		"of the driver":               {"nvidia-driver-daemonset-x", "nvidia-driver-ctr", other, "driver"},
+		"of the driver's manager":     {"nvidia-driver-daemonset-x", "k8s-driver-manager", other, "driver.manager"},
 		"of another maker":            {"amdgpu-x", "main", other, ""},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: row.pod}}

@@ -107,11 +107,14 @@ func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time
 	l := Look{State: Starting, Where: c.Name, Since: began, Loops: c.RestartCount > 2 && !byBoots(c, began), Claims: containerClaims(c, init)}
 	switch now := c.State; {
 	case now.Waiting != nil && slices.Contains(failing, now.Waiting.Reason):
-		l.State, l.Words = Failed, says(now.Waiting.Reason, now.Waiting.Message, most)
+		l.State, l.Words = Failed, says(now.Waiting.Reason, answered(now.Waiting.Message), most)
 		if now.Waiting.Reason == "CrashLoopBackOff" {
 			l.Words = now.Waiting.Reason
 		}
 		l.Loops = now.Waiting.Reason == "CrashLoopBackOff"
+		if e := k.unpulled[p.Namespace+"/"+p.Name]; e != nil && unanswered(now.Waiting.Message) && strings.HasPrefix(e.Message, failedToPull+`"`+c.Image+`"`) {
+			l.Words, l.Claims = says(now.Waiting.Reason, answered(e.Message), most), append(l.Claims, diagnosis.Says(answered(e.Message)))
+		}
 	case now.Waiting != nil:
 		l.Words = says(cmp.Or(now.Waiting.Reason, "waiting"), now.Waiting.Message, most)
 		if e := k.unstarted[p.Namespace+"/"+p.Name]; e != nil && !Said(e).Before(moved(p)) {
