@@ -77,9 +77,9 @@ func (c *Refused) PolicySays() string {
 	return words
 }
 
-// webhookFails is a denial for an error of the webhook's own, as it says itself (StatusReasonInternalError of
-// apimachinery).
-var webhookFails = regexp.MustCompile(`admission webhook "([a-zA-Z0-9.-]+)" denied the request: Internal error occurred: `)
+// webhookFails is a denial for an error of the webhook's own: as it says itself (StatusReasonInternalError of apimachinery), of the
+// template by which it writes into pods (text/template of Go, as Istio's injector), or a panic that controller-runtime caught.
+var webhookFails = regexp.MustCompile(`admission webhook "([a-zA-Z0-9.-]+)" denied the request: (?:Internal error occurred: |(?:[\w -]+: )*template: \S+:\d+(?::\d+)?: |panic: .* \[recovered\])`)
 
 // FailsAtIt is the webhook that denies the pods because it fails at them itself; empty where it judges them.
 func (c *Refused) FailsAtIt() string {

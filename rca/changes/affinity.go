@@ -1,7 +1,6 @@
 package changes
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -32,7 +32,7 @@ func (c *Bench) resolveAffinity(n *view.Node) []edit.Change {
 	if ch, ok := c.preferAffinity(n); ok {
 		out = append(out, ch)
 	}
-	return out
+	return append(out, mend.TheirRule(c.Workload, n)...)
 }
 
 // preferAffinity makes the terms that the node does not meet, and no others, wishes.
@@ -45,11 +45,7 @@ func (c *Bench) preferAffinity(n *view.Node) (edit.Change, bool) {
 		return ch, true
 	}
 	if of, given := c.givenTerms(); given {
-		return c.Once("see who gives its pods the rule to be "+strings.Join(texts, " and ")+", which "+of+" does not have", func(title string) edit.Change {
-			return edit.LookAt(diagnosis.PodAffinityConflict, title, "what the next pod is given is not known before it is made",
-				"kubectl get mutatingwebhookconfigurations  # and the annotations of "+of+" and of what owns it",
-				fmt.Sprintf("kubectl -n %s get pod %s -o jsonpath='{.spec.affinity}'", c.Pod.Namespace, c.Pod.Name))
-		}), true
+		return mend.GivenRule(c.Workload, of, strings.Join(texts, " and ")), true
 	}
 	title := "prefer, and no longer require, to be " + strings.Join(texts, " and ")
 	return c.Once(title, func(title string) edit.Change {

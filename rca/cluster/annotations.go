@@ -22,6 +22,9 @@ var readAnnotations = map[string]bool{
 	"scheduling.volcano.sh/queue-name":        true,
 	"pod-group-name":                          true, // KAI
 	"gang.scheduling.koordinator.sh/name":     true,
+	// Groups of pods with a domain to themselves (mend.GivenRule).
+	"alpha.jobset.sigs.k8s.io/exclusive-topology":    true,
+	"leaderworkerset.sigs.k8s.io/exclusive-topology": true,
 	// Autoscalers.
 	"cluster-autoscaler.kubernetes.io/last-updated":     true,
 	"autoscaling.x-k8s.io/consume-provisioning-request": true,

@@ -42,6 +42,10 @@ func TestRoomThatNoTypeHas(t *testing.T) {
 		w.DaemonSets = append(w.DaemonSets, d)
 	}
 	same := func(*corev1.PodSpec) {}
+	takes := func(w *rcatest.World, types ...any) {
+		spec := w.NodePools[0].Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+		spec["requirements"] = []any{map[string]any{"key": corev1.LabelInstanceTypeStable, "operator": "In", "values": types}}
+	}
 	disk := func(w *rcatest.World, asks string) {
 		class(w, "EC2NodeClass")
 		list := rcatest.List("nvidia.com/gpu", "1")
@@ -81,6 +85,14 @@ func TestRoomThatNoTypeHas(t *testing.T) {
 		"as many as are counted": {func(w *rcatest.World) { shares(w, "2", "2", "4") }, room + "2 nvidia.com/gpu with what DaemonSets take)"},
 		"of a provider that may not count": {func(w *rcatest.World) { class(w, "OtherNodeClass") },
 			room + "1 nvidia.com/gpu with what DaemonSets take); whether OtherNodeClass, by which its machines are made, has Karpenter count their nvidia.com/gpu shows nowhere"},
+		"parts of GPUs": {func(w *rcatest.World) {
+			class(w, "EC2NodeClass")
+			takes(w, "g6f.xlarge", "g6f.2xlarge")
+		}, "AutoscalerCannotHelp likely: NodePool gpu takes machines with a part of a GPU alone (g6f.xlarge, g6f.2xlarge), which EC2 does not count, and by that Karpenter goes: for it none of them offers nvidia.com/gpu"},
+		"some are whole": {func(w *rcatest.World) {
+			class(w, "EC2NodeClass")
+			takes(w, "g6f.xlarge", "g6.xlarge")
+		}, room + "1 nvidia.com/gpu with what DaemonSets take)"},
 		"of one that has": {func(w *rcatest.World) {
 			shares(w, "3", "2", "2")
 			w.NodePools = nil

@@ -28,7 +28,7 @@ func (c *Case) byWhatPoolsTake(g *Growth, o *scaling.Outlook, lacks []scaling.Re
 	blind, of := g.Lacks, ofPool{c}
 	g.Lacks = ""
 	for _, why := range []func(*Growth, *scaling.Pool, scaling.Reason) (string, []diagnosis.Evidence){
-		of.anothersGPUs, of.crowded, of.takenByDaemons, of.smallDisk, of.shared, of.uncounted,
+		of.anothersGPUs, of.parts, of.crowded, of.takenByDaemons, of.smallDisk, of.shared, of.uncounted,
 	} {
 		if says, facts := why(g, p, r); says != "" {
 			g.Pools = []scaling.Pool{*p}
@@ -84,6 +84,23 @@ func (c ofPool) anothersGPUs(_ *Growth, p *scaling.Pool, _ scaling.Reason) (stri
 	}
 	return fmt.Sprintf("NodePool %s takes machines with GPUs of another maker alone (%s In %s): none of them offers %s", p.Name, key, strings.Join(values, ", "), c.Asks[0].Resource),
 		[]diagnosis.Evidence{diagnosis.Fact("NodePool/"+p.Name, "requires "+key+" In "+strings.Join(values, ", "), diagnosis.That("spec.template.spec.requirements", "", diagnosis.Contains, key))}
+}
+
+// parts tells of a pool all of whose machines have a part of a GPU: EC2 counts none of these, and Karpenter goes by that
+// (aws/karpenter-provider-aws issue 8368). How large they are is not the matter.
+func (c ofPool) parts(g *Growth, p *scaling.Pool, _ scaling.Reason) (string, []diagnosis.Evidence) {
+	key, types := p.PartGPUs()
+	if key == "" || !c.asksNVIDIA() || c.Asks[0].Resource != view.WholeGPU || p.Class.Kind != "EC2NodeClass" {
+		return "", nil
+	}
+	g.Lacks = string(view.WholeGPU)
+	claims := make([]diagnosis.Claim, len(types))
+	for i, t := range types {
+		claims[i] = diagnosis.That("spec.template.spec.requirements", "", diagnosis.Contains, t)
+	}
+	return fmt.Sprintf("NodePool %s takes machines with a part of a GPU alone (%s), which EC2 does not count, and by that Karpenter goes: for it none of them offers %s", p.Name, strings.Join(types, ", "), view.WholeGPU),
+		[]diagnosis.Evidence{diagnosis.Fact("NodePool/"+p.Name, "its machines are "+strings.Join(types, ", "), claims...),
+			diagnosis.Fact(view.PodRef(c.Pod), "asks for "+asksText(c.Asks), c.requested()...)}
 }
 
 // crowded: the pool's node class lets too few pods onto its machines.

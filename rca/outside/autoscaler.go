@@ -353,6 +353,11 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		}
 	case g.Lacks == view.WholeGPU && g.Karpenter:
 		ch.Title = fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, g.Pools[0].Name)
+		if key, types := g.Pools[0].PartGPUs(); key != "" {
+			ch.Title = fmt.Sprintf("let NodePool %s take machines with whole GPUs, or tell Karpenter by a NodeOverlay how many %s %s offer", g.Pools[0].Name, g.Lacks, strings.Join(types, " and "))
+			ch.Commands = append([]string{"kubectl edit nodepool " + g.Pools[0].Name + "  # " + key + ": such as g6 or g5 on EC2"}, overlay(c, g.Lacks)...)
+			break
+		}
 		ch.Commands = append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+g.Pools[0].Name+"  # or larger machines, if it counts them")
 	case g.Bar == scaling.Devices:
 		return []edit.Change{staticPool(c)}

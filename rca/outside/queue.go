@@ -105,7 +105,11 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	case crowded != nil:
 		return []edit.Change{*crowded}
 	case strings.Contains(why, "insufficient") && !c.Queue.QuotaOf(w).Outdated():
-		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
+		out := []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look), raise}
+		if ch := mayPreempt(c, w); ch != nil {
+			out = append(out, *ch)
+		}
+		return out
 	case queues.Unlooked(w, c.Cluster.State.Now):
 		ns, manager := queues.Manager(c.Cluster)
 		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.LowRisk, "Kueue has looked at it", "see why Kueue has not looked at it: its manager's log, and who stands in front of it in the queue", look,

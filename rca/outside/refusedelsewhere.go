@@ -47,6 +47,9 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() && !w.OfCluster() {
 		return []edit.Change{askFewerCards(c, k, look)}
 	}
+	if place := havePlace(c, by, w, look); place != nil {
+		return place
+	}
 	if w.OfRoom() {
 		preempt(c, &out[0])
 	}

@@ -40,22 +40,35 @@ func (r Reason) Overhead() corev1.ResourceList {
 // their names are near: EC2's g4ad is AMD's, dl is Habana's, trn and inf are AWS's own.
 var otherGPUs = []string{"g4ad", "dl1", "dl2", "trn", "inf"}
 
+// partGPUs begin the names of machines with a part of a GPU, of which EC2 tells the number as 0 (LogicalGpuCount apart).
+var partGPUs = []string{"g6f", "gr6f"}
+
 // OtherGPUs is the requirement by which a pool takes machines with GPUs of another maker
 // alone: its key, and its values; empty where none is known to do so.
 func (p *Pool) OtherGPUs() (key string, values []string) {
+	return p.only(func(key, v string) bool {
+		if key == "instance-gpu-manufacturer" || key == "sku-gpu-manufacturer" {
+			return v != "nvidia"
+		}
+		return beginsAs(otherGPUs, key, v)
+	})
+}
+
+// PartGPUs is likewise the requirement by which it takes machines with parts of GPUs alone.
+func (p *Pool) PartGPUs() (key string, values []string) {
+	return p.only(func(key, v string) bool { return beginsAs(partGPUs, key, v) })
+}
+
+// beginsAs says whether a family or type of machines is one of those.
+func beginsAs(families []string, key, v string) bool {
+	return (key == "instance-family" || key == "instance-type") && slices.ContainsFunc(families, func(o string) bool { return strings.HasPrefix(strings.ToLower(v), o) })
+}
+
+// only is the requirement all of whose values are such, by its key without the domain.
+func (p *Pool) only(such func(key, value string) bool) (key string, values []string) {
 	for _, r := range p.Requirements {
 		_, name, _ := strings.Cut(r.Key, "/")
-		other := func(v string) bool {
-			return slices.ContainsFunc(otherGPUs, func(o string) bool { return strings.HasPrefix(strings.ToLower(v), o) })
-		}
-		switch name {
-		case "instance-gpu-manufacturer", "sku-gpu-manufacturer":
-			other = func(v string) bool { return v != "nvidia" }
-		case "instance-family", "instance-type":
-		default:
-			continue
-		}
-		if r.Operator == corev1.NodeSelectorOpIn && len(r.Values) > 0 && !slices.ContainsFunc(r.Values, func(v string) bool { return !other(v) }) {
+		if r.Operator == corev1.NodeSelectorOpIn && len(r.Values) > 0 && !slices.ContainsFunc(r.Values, func(v string) bool { return !such(name, v) }) {
 			return r.Key, r.Values
 		}
 	}

@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -39,16 +40,44 @@ func (a *Company) Tell(n *view.Node, reason string) *view.Finding {
 
 // theirs are the terms of pods in the way by which these keep apart from the pod, in words: it may have none of its own.
 func (a *Company) theirs(n *view.Node) (texts []string, evidence []diagnosis.Evidence) {
-	for _, p := range a.InTheWay(n) {
-		of := ApartFrom(p)
-		for i, t := range a.termsOf(of) {
-			if text := aboutText(of[i]); t.about(p, a.Pod) && !slices.Contains(texts, text) {
-				texts = append(texts, text)
-				evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "has to be apart from "+text, diagnosis.That("spec.affinity.podAntiAffinity", "", diagnosis.Contains, of[i].TopologyKey)))
-			}
+	for p, of := range a.minding(n) {
+		if text := aboutText(*of); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+			evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "has to be apart from "+text, diagnosis.That("spec.affinity.podAntiAffinity", "", diagnosis.Contains, of.TopologyKey)))
 		}
 	}
 	return texts, evidence
+}
+
+// Minders are the pods in the way by their own rules alone, and these rules in words; none where the pod's own keep it from the
+// node, too.
+func (a *Company) Minders(n *view.Node) (who []*corev1.Pod, texts []string) {
+	if _, _, own := a.UnmetTerms(n); len(own) > 0 {
+		return nil, nil
+	}
+	for p, of := range a.minding(n) {
+		if text := aboutText(*of); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+		if !slices.Contains(who, p) {
+			who = append(who, p)
+		}
+	}
+	return who, texts
+}
+
+// minding are the pods in the way, with each of their terms that is about the pod.
+func (a *Company) minding(n *view.Node) iter.Seq2[*corev1.Pod, *corev1.PodAffinityTerm] {
+	return func(yield func(*corev1.Pod, *corev1.PodAffinityTerm) bool) {
+		for _, p := range a.InTheWay(n) {
+			of := ApartFrom(p)
+			for i, t := range a.termsOf(of) {
+				if t.about(p, a.Pod) && !yield(p, &of[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // pick are the elements at those places.

@@ -66,7 +66,7 @@ var house = map[string][]string{
 	"rca/claims":            {"rca/edit", "rca/devices", "rca/kubelet", "rca/view", "rca/diagnosis"},
 	"rca/outside":           {"rca/edit", "rca/gangs", "rca/stack/parts", "rca/queues", "rca/queues/full", "rca/scaling", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/admit":             {"rca/edit", "rca/admission", "rca/stack", "rca/view", "rca/diagnosis", "watcher/incident"},
-	"rca/mend":              {"rca/edit", "rca/layouts", "rca/stack", "rca/terms", "rca/view", "rca/diagnosis", "nodeprobe", "rca/upkeep"},
+	"rca/mend":              {"rca/edit", "rca/layouts", "rca/stack", "rca/terms", "rca/view", "rca/diagnosis", "nodeprobe", "watcher/incident", "rca/upkeep"},
 	"rca/retry":             {"rca/mend", "rca/edit", "rca/kubelet", "rca/stack/parts", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/changes":           {"rca/stack/makers", "rca/stack/parts", "rca/claims", "rca/outside", "rca/queues", "rca/admit", "rca/retry", "rca/mend", "rca/edit", "rca/causes", "rca/layouts", "rca/terms", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "knowledge", "rca/upkeep"},
 	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/mend", "rca/kubelet", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
