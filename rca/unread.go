@@ -68,10 +68,11 @@ func (f finding) unreadOwner() string {
 }
 
 // unreadGroups says that the cluster autoscaler, which has spoken of the pod, was not read on its groups: it may write
-// of them under another name, or nobody may read that. Empty where it was, or has said nothing.
+// of them under another name, or nobody may read that. Empty where it was, or where no group keeps the pod waiting.
 func (f finding) unreadGroups() string {
 	g := f.Growth()
-	if g.Karpenter || g.Said == "" || f.Cluster.Outlook().Status != nil {
+	decides := g.OfTemplate != "" || g.Told(diagnosis.AutoscalerLimit) != nil || g.Told(diagnosis.AutoscalerCannotHelp) != nil
+	if g.Karpenter || g.Said == "" || !decides || f.Cluster.Outlook().Status != nil {
 		return ""
 	}
 	why := cmp.Or(f.Cluster.State.Unread[cluster.AutoscalerStatusKind], "none of that name was read")
