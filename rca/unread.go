@@ -1,6 +1,7 @@
 package rca
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ func unreadFacts(c *causes.Case, causes []diagnosis.Cause, fixes []diagnosis.Fix
 			out = append(out, fmt.Sprintf("%s: %s; %s", open.kind, why, open.says))
 		}
 	}
+	if groups := f.unreadGroups(); groups != "" {
+		out = append(out, groups)
+	}
 	if c.Gang != nil && c.Gang.Unread() != "" {
 		out = append(out, fmt.Sprintf("PodGroup.%s: %s; how many pods its gang takes is not known", c.Gang.Kind.API, c.Gang.Unread()))
 	}
@@ -61,6 +65,18 @@ func (f finding) unreadOwner() string {
 		return ""
 	}
 	return fmt.Sprintf("%s: %s; whether something owns %s, and what, is not known", chain[len(chain)-1].Kind, why, lost.Name)
+}
+
+// unreadGroups says that the cluster autoscaler, which has spoken of the pod, was not read on its groups: it may write
+// of them under another name, or nobody may read that. Empty where it was, or where no group keeps the pod waiting.
+func (f finding) unreadGroups() string {
+	g := f.Growth()
+	decides := g.OfTemplate != "" || g.Told(diagnosis.AutoscalerLimit) != nil || g.Told(diagnosis.AutoscalerCannotHelp) != nil
+	if g.Karpenter || g.Said == "" || !decides || f.Cluster.Outlook().Status != nil {
+		return ""
+	}
+	why := cmp.Or(f.Cluster.State.Unread[cluster.AutoscalerStatusKind], "none of that name was read")
+	return fmt.Sprintf("%s: %s; which node groups the cluster autoscaler has, and how large they may be, is not known", cluster.AutoscalerStatusKind, why)
 }
 
 // leavesOpen says what a diagnosis lacks when a kind was not read, and of which it does;

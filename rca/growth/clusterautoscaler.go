@@ -29,6 +29,8 @@ func (c *Case) byClusterAutoscaler(g *Growth) {
 	switch {
 	case last == nil:
 		c.byRequest(g)
+		controls{c}.autoscalerDown(g, o)
+		untold{c}.byStatus(g, o)
 		c.bySilence(g, o)
 		c.byPriority(g, o)
 		c.byHalt(g, o)
@@ -162,6 +164,9 @@ func statusOf(o *scaling.Outlook, g *scaling.Group) diagnosis.Evidence {
 	if n := h.NodeCounts.Registered.Unready.ResourceUnready; n > 0 {
 		fact += fmt.Sprintf(", %d without their GPUs", n)
 	}
+	if n := h.NodeCounts.LongUnregistered; n > 0 {
+		fact += fmt.Sprintf(", %d that never joined", n)
+	}
 	if s := g.ScaleUp; s.Status != "" {
 		fact += "; scaleUp " + s.Status
 		if s.BackoffInfo.ErrorCode != "" {
@@ -187,6 +192,9 @@ func groupClaims(g *scaling.Group) []diagnosis.Claim {
 	out := []diagnosis.Claim{is("cloudProviderTarget", h.Target), is("nodeCounts.registered.total", h.NodeCounts.Registered.Total), is("nodeCounts.registered.ready", h.NodeCounts.Registered.Ready), is("maxSize", h.MaxSize)}
 	if n := h.NodeCounts.Registered.Unready.ResourceUnready; n > 0 {
 		out = append(out, is("nodeCounts.registered.unready.resourceUnready", n))
+	}
+	if n := h.NodeCounts.LongUnregistered; n > 0 {
+		out = append(out, is("nodeCounts.longUnregistered", n))
 	}
 	if s := g.ScaleUp; s.Status != "" {
 		out = append(out, diagnosis.That(at+".scaleUp.status", "", diagnosis.Is, s.Status))
@@ -226,7 +234,11 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 			byFailure(c, g, failure, evidence...)
 			return
 		}
-		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Possible, "a node group failed to grow shortly before, and is left alone for a while; with what code the cloud refused was not read", evidence...)
+		what := "a node group failed to grow shortly before, and is left alone for a while"
+		if slices.ContainsFunc(backoff, scaling.Reason.Failed) {
+			what = "the cluster autoscaler asked for a machine for the pod in vain"
+		}
+		g.tell(diagnosis.CloudCapacityRefused, diagnosis.Possible, what+"; with what code the cloud refused was not read", evidence...)
 		return
 	}
 	limit := c.limitsInTheWay(o, said)
@@ -247,6 +259,9 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 		g.Bar = scaling.Taint
 		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler takes the machines of a node group for tainted "+said[remembered].Remembered()+", which a node is given in its life and no fresh one has: of a group at zero it knows its last node alone", evidence...)
 	case whose{c}.byStartup(g, o, left, evidence):
+	case len(ofBar(said, scaling.Internal)) > 0:
+		g.Bar = scaling.Internal
+		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler considered a node group for the pod and left it out; why is in its log alone: "+view.Quotable(ofBar(said, scaling.Internal)[0].Text, 120), evidence...)
 	case len(ofBar(said, scaling.NotReady)) > 0:
 		g.Bar = scaling.NotReady
 		for i := range groupsOf(o) {
@@ -334,10 +349,17 @@ func ofSize(r scaling.Reason) bool { return strings.Contains(r.Text, "max node g
 // which could hold the pod: if they grew, it would wait on.
 func (c *Case) limitsInTheWay(o *scaling.Outlook, said []scaling.Reason) []scaling.Reason {
 	limit := ofBar(said, scaling.Limit)
-	if groups, _, some := c.couldHold(o, (*scaling.Group).AtMax); some && len(groups) == 0 {
+	if groups, _, some := c.couldHold(o, (*scaling.Group).AtMax); some && len(groups) == 0 || (whose{c}).fullAreOthers(o, said) {
 		limit = slices.DeleteFunc(limit, ofSize)
 	}
 	return limit
+}
+
+// fullAreOthers says, where the groups themselves were not read, whether those that are at their largest size are for
+// others than the pod: a group at its size has machines, and no node of the cluster has a GPU.
+func (c whose) fullAreOthers(o *scaling.Outlook, said []scaling.Reason) bool {
+	all := len(said) == len(slices.DeleteFunc(slices.Clone(said), func(r scaling.Reason) bool { return !ofSize(r) }))
+	return o.Status == nil && !all && len(c.Asks) > 0 && c.Cluster.State.Unread["Node"] == "" && len(c.Cluster.SortedNodes()) > 0 && !c.Cluster.HasGPUs()
 }
 
 func groupNames(groups []scaling.Group) string {

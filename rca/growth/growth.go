@@ -79,6 +79,8 @@ type Growth struct {
 	met map[string]string
 	// Like: a fresh node like one that the Groups have, or like Shares, would take the pod.
 	Like bool
+	// Down is the autoscaler's controller that does not run; nil where one does, or none is seen.
+	Down *Down
 	// Halted: the cluster autoscaler runs and looks at no pod.
 	Halted bool
 	// Bare are the nodes that the cluster autoscaler counts as not ready, for they are labelled

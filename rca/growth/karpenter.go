@@ -78,6 +78,10 @@ func (c *Case) byKarpenter(g *Growth) {
 		return
 	}
 	if c.stopped() && len(c.Asks) > 0 {
+		controls{c}.karpenterDown(g, o)
+		if len(g.told) > 0 {
+			return
+		}
 		c.bySilentPools(g, o, nil)
 		if len(g.told) == 0 {
 			c.byLimits(g, o)

@@ -30,17 +30,11 @@ func noPool(c *Case, g *Growth) {
 	}
 }
 
-// runsKarpenter goes by the image of the providers' controllers: REGISTRY/…/karpenter/controller.
+// runsKarpenter goes by the image of the providers' controllers, of a version that has NodePools.
 func runsKarpenter(p *corev1.Pod) bool {
 	if metav1.GetControllerOfNoCopy(p) == nil {
 		return false
 	}
-	for _, k := range p.Spec.Containers {
-		image, _, _ := strings.Cut(k.Image, "@")
-		repository, tag, _ := strings.Cut(path.Base(image), ":")
-		if repository == "controller" && strings.HasPrefix(path.Base(path.Dir(image)), "karpenter") && !strings.HasPrefix(strings.TrimPrefix(tag, "v"), "0.") {
-			return true
-		}
-	}
-	return false
+	_, tag, _ := strings.Cut(path.Base(scaling.KarpenterOf(&p.Spec)), ":")
+	return scaling.KarpenterOf(&p.Spec) != "" && !strings.HasPrefix(strings.TrimPrefix(tag, "v"), "0.")
 }

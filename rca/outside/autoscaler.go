@@ -91,7 +91,7 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		ch.Commands = askCloud(c, group)
 		return append(growOther(c, diagnosis.ScaleUpStuck), ch)
 	default:
-		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status",
+		ch.Commands = []string{showStatus(c), showStatusEvents(c),
 			"kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
 	}
 	return []edit.Change{ch}
@@ -179,7 +179,7 @@ func lookAtPools(c *edit.Workload) []string {
 		}
 		return out
 	}
-	return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
+	return []string{showStatus(c)}
 }
 
 // RaiseLimit lets the pool that is at its limit grow by one machine.
@@ -199,13 +199,13 @@ func RaiseLimit(c *edit.Workload) []edit.Change {
 		ch.Commands = []string{"kubectl get nodepools -o custom-columns=NAME:.metadata.name,LIMITS:.spec.limits,USED:.status.resources", "# then kubectl edit nodepool NAME: spec.limits"}
 	case strings.Contains(g.Said, "exceeded quota:") || strings.Contains(g.Said, "max cluster"):
 		ch.Title = "raise the cluster autoscaler's own limits (--gpu-total, --cores-total, --memory-total, or its CapacityQuota)"
-		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -total", "kubectl get capacityquotas.autoscaling.x-k8s.io"}
+		ch.Commands = []string{showFlags(c, "-total"), "kubectl get capacityquotas.autoscaling.x-k8s.io"}
 		if provider(c) == "gce" {
 			ch.Commands = append(ch.Commands, "# of node auto-provisioning on GKE, GiB of memory: gcloud container clusters update CLUSTER --enable-autoprovisioning --max-cpu MORE --max-memory MORE")
 		}
 	case strings.Contains(g.Said, "max total nodes"):
 		ch.Title = "raise the cluster autoscaler's --max-nodes-total"
-		ch.Commands = []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep max-nodes-total"}
+		ch.Commands = []string{showFlags(c, "max-nodes-total")}
 	default:
 		ch.Title = "raise the largest size of the node group"
 		if len(g.Groups) == 1 {
@@ -295,6 +295,10 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	}
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet}
 	switch {
+	case g.Down != nil:
+		return []edit.Change{haveRun(c)}
+	case g.Bar == scaling.Internal:
+		return []edit.Change{readLog(c)}
 	case g.Bar == scaling.NoPool:
 		return []edit.Change{firstPool(c)}
 	case g.Bar == scaling.NotReady && len(g.Pools) > 0:
@@ -302,7 +306,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Halted:
 		return []edit.Change{setGoing(c)}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
-		return []edit.Change{growing(diagnosis.AutoscalerCannotHelp, "start the cluster autoscaler", "kubectl -n kube-system get deployments,pods -l app.kubernetes.io/name=cluster-autoscaler", "kubectl -n kube-system describe pods -l app.kubernetes.io/name=cluster-autoscaler")}
+		return []edit.Change{growing(diagnosis.AutoscalerCannotHelp, "start the cluster autoscaler", startCommands(c)...)}
 	case g.Bar == scaling.Topology && !g.Karpenter:
 		ch.Title = fmt.Sprintf("have a node elsewhere by %s: a node group for each of its values grows by itself, one over several by hand", cmp.Or(g.Over, "what its rule is counted over"))
 		ch.Commands = byHand(c, "until it has a node elsewhere")
@@ -329,7 +333,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 			"# where a cloud runs it: name the taint startup-taint.cluster-autoscaler.kubernetes.io/NAME, which it leaves out by itself"}, byHand(c, "by hand meanwhile")...)
 	case g.Bar == scaling.Taint && !g.Karpenter:
 		ch.Title = "scale that node group to one node by hand: the cluster autoscaler then sees what it makes"
-		ch.Commands = []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
+		ch.Commands = []string{showStatus(c) + "  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
 	case g.Bar == scaling.Selector && scaling.IsPoolLabel(g.Lacks):
 		ch.Title = "scale node group " + g.Groups[0].Short() + " to one machine by hand: the cluster autoscaler then knows label " + g.Lacks + " of its nodes"
 		ch.Commands = append(byHand(c, ""), "# to have it grow from zero by itself: select by a label of your own, which the pool's template has too")
@@ -411,7 +415,7 @@ func fromZero(c *edit.Workload) edit.Change {
 // aboveCutoff is for the pod that the cluster autoscaler leaves alone for its priority.
 func aboveCutoff(c *edit.Workload) edit.Change {
 	return growing(diagnosis.AutoscalerCannotHelp, "give the pod a priority of -10 or more, or lower the autoscaler's cutoff: below it no node is brought, and none kept for it",
-		"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep expendable-pods-priority-cutoff", "kubectl get priorityclasses",
+		showFlags(c, "expendable-pods-priority-cutoff"), "kubectl get priorityclasses",
 		c.EditByHand("priorityClassName: a class of -10 or more (the value of one cannot be changed)"))
 }
 

@@ -351,7 +351,7 @@ func TestLimitsAreRaised(t *testing.T) {
   kubectl get capacityquotas.autoscaling.x-k8s.io
 `},
 		"the autoscaler's nodes": {outside.RaiseLimit, autoscaler("NotTriggerScaleUp", down+"max total nodes in cluster reached"), `ScaleNodePool for "AutoscalerLimit", 0 min, by hand, low risk: raise the cluster autoscaler's --max-nodes-total (the node is not there yet)
-  kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep max-nodes-total
+  kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- max-nodes-total
 `},
 		"a group nobody knows": {outside.RaiseLimit, autoscaler("NotTriggerScaleUp", down+"1 max node group size reached"), `ScaleNodePool for "AutoscalerLimit", 0 min, by hand, low risk: raise the largest size of the node group (the node is not there yet)
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
@@ -45,16 +44,6 @@ func byHandOf(c *edit.Workload, groups []scaling.Group, note string) []string {
 		}
 	}
 	return append(out, fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name))
-}
-
-// autoscaler is the Deployment of the cluster autoscaler; nil where a cloud runs it, or Deployments were not read.
-func autoscaler(c *edit.Workload) *appsv1.Deployment {
-	for _, d := range c.Cluster.State.Deployments {
-		if strings.HasSuffix(d.Name, "cluster-autoscaler") {
-			return d
-		}
-	}
-	return nil
 }
 
 func editAutoscaler(c *edit.Workload, what string) string {
@@ -156,7 +145,7 @@ func takes(c *edit.Workload) []scaling.Pool {
 
 // askCloud are the commands by which a cloud says what became of a group's machines.
 func askCloud(c *edit.Workload, g *scaling.Group) []string {
-	out := []string{"kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status"}
+	out := []string{showStatusEvents(c)}
 	if o := g.Object(); o != nil {
 		return append(out, fmt.Sprintf("kubectl -n %s describe %s %s%s", o.Namespace, o.Resource(), o.Name, managed), fmt.Sprintf("kubectl -n %s get machines -o wide | grep %s", o.Namespace, o.Name))
 	}
@@ -237,7 +226,7 @@ func setGoing(c *edit.Workload) edit.Change {
 	g := c.Growth()
 	ch := edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.AutoscalerCannotHelp, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet,
 		Title:    "have the cluster autoscaler work again: mend the nodes that are not ready to it, or raise --ok-total-unready-count",
-		Commands: []string{"kubectl -n kube-system get deployment -l app.kubernetes.io/name=cluster-autoscaler -o yaml | grep -- -unready"}}
+		Commands: []string{showFlags(c, "-unready")}}
 	if len(g.Bare) > 0 {
 		n := c.Cluster.Nodes[g.Bare[0]]
 		ch.Title = fmt.Sprintf("have the cluster autoscaler work again: it is kept from that by %s, as %s, labelled as having GPUs and without %s", view.CountOf(len(g.Bare), "node"), n.Name, view.WholeGPU)

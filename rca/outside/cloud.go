@@ -44,7 +44,7 @@ func provider(c *edit.Workload) string {
 
 // growGroups are the commands of the cloud that raise a group's size.
 func growGroups(c *edit.Workload) []string {
-	out := []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml"}
+	out := []string{showStatus(c)}
 	cloud := provider(c)
 	groups := c.Growth().Groups
 	if len(groups) == 0 {
@@ -108,7 +108,7 @@ func tagCommands(c *edit.Workload, what, value string) []string {
 		}
 	}
 	if cloud := provider(c); cloud != "aws" && cloud != "" {
-		return []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml", "# this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell"}
+		return []string{showStatus(c), "# this cloud's node groups have no such tag: set the group's smallest size to 1, and its nodes tell"}
 	}
 	var out []string
 	for _, group := range groups {
@@ -120,7 +120,7 @@ func tagCommands(c *edit.Workload, what, value string) []string {
 // addGroup is for the cluster autoscaler whose groups do not have what the pod asks for: by the status it is seen which it
 // knows, and one that is there already it may only have to find (cluster-autoscaler/cloudprovider/aws, Auto-Discovery Setup).
 func addGroup(c *edit.Workload) []string {
-	out := []string{"kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml  # nodeGroups: which it knows"}
+	out := []string{showStatus(c) + "  # nodeGroups: which it knows"}
 	if s := c.Cluster.Outlook().Status; s != nil && len(s.Groups) > 0 && len(s.Groups) <= mostGroups {
 		names := make([]string, len(s.Groups))
 		for i := range s.Groups {

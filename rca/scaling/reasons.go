@@ -27,6 +27,7 @@ const (
 	Volume   Bar = "volume"   // the pod's volume is not where the pool's machines are
 	Devices  Bar = "devices"  // the pod's claims for devices are not supported
 	Topology Bar = "topology" // what the pod asks of its neighbours: affinity, spread
+	Internal Bar = "internal" // the autoscaler took the pool for one that would do, and left it out by rules of its own
 	Priority Bar = "priority" // the pod is of those that the autoscaler leaves alone
 	Other    Bar = "other"
 )
@@ -59,6 +60,8 @@ var groupBars = []struct {
 	{"atomic scale-up exceeds", Limit},
 	{"all-or-nothing strategy", Limit},
 	{"in backoff after failed scale-up", Backoff},
+	{failedNow, Backoff},
+	{"expansion options filtered out", Internal},
 	{"not ready for scale-up", NotReady},
 	{"Insufficient ", Lacks},
 	{"untolerated taint", Taint},
@@ -72,6 +75,12 @@ var groupBars = []struct {
 	{"node affinity", Selector},
 	{"node selector", Selector},
 }
+
+// failedNow is how it says that it asked for a machine, and did not get it.
+const failedNow = "scale-up execution failed"
+
+// Failed says whether the autoscaler asked for a machine just now, and did not get it.
+func (r Reason) Failed() bool { return strings.Contains(r.Text, failedNow) }
 
 // NotTriggered reads the cluster autoscaler's NotTriggerScaleUp: a count and a reason for
 // each kind of group, in no order; commas occur inside reasons.
