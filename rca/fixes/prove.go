@@ -59,7 +59,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 			return nil
 		}
 		if slices.ContainsFunc(f.changes, func(ch edit.Change) bool { return ch.Not == placed }) {
-			f.fix.Proof.Why = "the scheduler chooses " + placed + " again, whose kubelet would refuse it again"
+			f.fix.Proof = c.refusedAgain(f, placed)
 			return nil
 		}
 		if slices.ContainsFunc(f.changes, asksOtherwise) && c.midChange(placed) {
@@ -118,6 +118,17 @@ func (f *candidate) leaves(p *corev1.Pod) bool {
 		return r.AtOnce || r.Unavailable > 0
 	}
 	return slices.Contains(f.victims, p) || slices.Contains(f.restarts, p)
+}
+
+// refusedAgain is of a pod that comes back to the node whose kubelet refuses it. A pod that is made again may as well come
+// to another, if one is there for it: the scheduler chooses.
+func (c *Finder) refusedAgain(f *candidate, placed string) diagnosis.Proof {
+	refuted := diagnosis.Proof{Verdict: diagnosis.Refuted, Why: "the scheduler chooses " + placed + " again, whose kubelet would refuse it again"}
+	at := slices.IndexFunc(c.Verdict.Feasible(), func(name string) bool { return name != placed })
+	if at < 0 || f.fix.Kind != diagnosis.RecreatePod {
+		return refuted
+	}
+	return diagnosis.Proof{Verdict: diagnosis.Unproven, Why: "the scheduler's filters accept " + c.Verdict.Feasible()[at] + ", and " + placed + " too, whose kubelet would refuse it again: which of them it chooses nobody can tell"}
 }
 
 // midChange says whether MIG manager has begun something on the node and not ended it well.

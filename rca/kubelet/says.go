@@ -31,7 +31,7 @@ func (c *Case) Refused() (f *view.Finding, words string) {
 		if behind := c.behindSays(t); behind != "" {
 			says += ": " + behind
 		}
-		words = t.Behind.words()
+		words = cmp.Or(t.Behind.words(), t.Ground().words)
 		evidence = append(evidence, c.turnedEvidence(t)...)
 	}
 	return view.Found(diagnosis.Proven, says+c.itSaid(), evidence...), words
@@ -59,6 +59,8 @@ func (b Behind) words() string {
 func (c *Case) behindSays(t *Turned) string {
 	says := ""
 	switch t.Behind {
+	case OwnWords:
+		says = t.Ground().Says
 	case GPULost:
 		says = "NVML fails on a GPU of the node, and the device plugin looks at every one before it gives any: one lost GPU refuses all pods that ask for whole GPUs"
 	case NVMLLost:

@@ -71,6 +71,7 @@ func TestWhatHelpsByWhatStoodBehind(t *testing.T) {
 	const bare, waits = "RecreatePod in 1: make pod/w again, which the kubelet of n has refused", "Wait in 1: wait until replicaset/rs makes another pod, by hand"
 	const plugin, kubelet = "RestartDevicePlugin in 1: restart the device plugin on n, by hand", "RestartKubelet in 3: restart the kubelet of n, by hand"
 	const boot = "RebootNode in 15: reboot n, or reset its GPUs, by hand"
+	const behind = " + make pod/w again, which the kubelet of n has refused"
 	beside := func(w *world, edit func(*corev1.Pod)) {
 		edit(w.AddHolder("x", "n", "nvidia.com/gpu", 0))
 	}
@@ -102,23 +103,25 @@ func TestWhatHelpsByWhatStoodBehind(t *testing.T) {
 			w.Nodes[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
 			w.Wait.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Limits: list("nvidia.com/gpu", "1")}}}
 		}, []string{"ChangeRequest in 1: ask for no GPU in init container i of pod/w", bare}},
-		"one is leaving":              {"Pod", "", few, leaves, []string{"Wait in 1: wait until a/x has given its devices back, by hand + make pod/w again, which the kubelet of n has refused, waits for x", bare + ", not on n", plugin, kubelet}},
+		"one is leaving":              {"Pod", "", few, leaves, []string{"Wait in 1: wait until a/x has given its devices back, by hand + make pod/w again, which the kubelet of n has refused, waits for x", bare + ", not on n", plugin + behind, kubelet + behind}},
 		"one is leaving, of an owner": {"ReplicaSet", "", few, leaves, []string{"Wait in 1: wait until a/x has given its devices back, by hand, waits for x", waits + ", not on n", plugin, kubelet}},
 		"the kubelet is behind": {"Pod", "", few, func(w *world) {
 			w.Nodes[0].Status.Conditions[0].LastTransitionTime = metav1.NewTime(rcatest.Noon.Add(-time.Hour))
 		}, []string{bare, plugin, kubelet}},
 		"its own count":                {"Pod", "OutOfcpu", "", nil, []string{bare, kubelet}},
 		"two schedulers":               {"Pod", "", few, func(w *world) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, []string{bare, "Manual in 10: give n to one scheduler alone, by hand"}},
-		"sick devices":                 {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to + make pod/w again, which the kubelet of n has refused", boot}},
-		"sick, and no room elsewhere":  {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false; w.Nodes = w.Nodes[:1] }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to", boot}},
+		"sick devices":                 {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to + make pod/w again, which the kubelet of n has refused", boot + behind}},
+		"sick, and no room elsewhere":  {"Pod", "", "unhealthy devices", func(w *world) { w.Geometries["n"].Report.GPUs[0].Healthy = false; w.Nodes = w.Nodes[:1] }, []string{bare + ", not on n", plugin + " + make pod/w again, which the kubelet of n has refused", "QuarantineGPU in 2: quarantine n, which refuses every such pod: cordon it, and have GPU 0 seen to", boot + behind}},
 		"sick until a restart":         {"Pod", "", "unhealthy devices", func(w *world) { running(w, time.Minute) }, []string{bare}},
 		"on no NUMA node":              {"Pod", "TopologyAffinityError", "", nil, []string{bare + ", not on n", bare + ": nobody else holds GPUs there now, or CPUs of its own", "ChangeRequest in 2: ask for no more GPUs and CPUs than one NUMA node of n has, in pod/w, by hand"}},
-		"a storm":                      {"Pod", "OutOfcpu", "", func(w *world) { also(w, 2) }, []string{bare + ", not on n", kubelet, "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
+		"a storm":                      {"Pod", "OutOfcpu", "", func(w *world) { also(w, 2) }, []string{bare + ", not on n", kubelet + behind, "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
 		"a plugin's own words":         {"ReplicaSet", "", "Allocate failed due to rpc error: code = Unknown desc = no slot", func(w *world) { also(w, 2); w.Nodes = w.Nodes[:1] }, []string{waits + ", not on n", "Manual in 5: see why the device plugin on n does not give it its device; replicaset/rs makes another pod meanwhile, by hand"}},
 		"a bare pod's, room elsewhere": {"Pod", "", "Allocate failed due to rpc error: code = Unknown desc = no slot", func(w *world) { also(w, 2) }, []string{bare + ", not on n", "Manual in 5: see why the device plugin on n does not give it its device, by hand", "Manual in 1: cordon n as first aid: it has refused 3 pods, by hand"}},
+		"a forbidden sysctl":           {"Pod", "SysctlForbidden", "", nil, []string{"ChangeRequest in 2: make pod/w without the sysctl in securityContext.sysctls that is refused, by hand", "Manual in 10: allow that sysctl in allowedUnsafeSysctls on n, by hand" + behind}},
+		"another OS":                   {"Pod", "PodOSSelectorNodeLabelDoesNotMatch", "", nil, []string{"ChangeRequest in 2: make pod/w with the operating system of its image in nodeSelector kubernetes.io/os, by hand"}},
 		"no storm":                     {"Pod", "OutOfcpu", "", func(w *world) { also(w, 1) }, []string{bare, kubelet}},
 		"told by the node":             {"Pod", "OutOfcpu", "", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare}},
-		"lost, told by the node":       {"Pod", "", "GPU is lost", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare + ", not on n", "QuarantineGPU in 1: quarantine n, which refuses every such pod: cordon it, and have its GPUs seen to + make pod/w again, which the kubelet of n has refused", boot, "RestartDevicePlugin in 2: restart the device plugin on n, by hand"}},
+		"lost, told by the node":       {"Pod", "", "GPU is lost", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, []string{bare + ", not on n", "QuarantineGPU in 1: quarantine n, which refuses every such pod: cordon it, and have its GPUs seen to + make pod/w again, which the kubelet of n has refused", boot + behind, "RestartDevicePlugin in 2: restart the device plugin on n, by hand" + behind}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -30,6 +30,7 @@ func Again(c *edit.Workload) []edit.Change {
 	id := diagnosis.KubeletAdmissionRefused
 	var out []edit.Change
 	mendFirst := func(ch edit.Change) {
+		ch = thenAgain(c, t, ch)
 		if bare(c) && (ch.Untestable == "" || ch.Until != "") {
 			ch.With = []edit.Change{again(c, t, "")}
 		}
@@ -59,6 +60,9 @@ func Again(c *edit.Workload) []edit.Change {
 			not = t.On
 		}
 	}
+	if t.Lasts() {
+		return otherwise(c, t)
+	}
 	if toldByNode(c, t) { // what mends the node is offered for what it is told
 		return append(out, again(c, t, ""))
 	}
@@ -71,7 +75,7 @@ func Again(c *edit.Workload) []edit.Change {
 		mendFirst(closeNode(c, t))
 		last := mend.RestartPlugin(c, t.Node, id)
 		last.Minutes, last.Untestable = 2, "it helps only if NVML then hides the lost GPU, which nobody can try on a copy"
-		return append(out, mend.Reboot(t.Node, id), last)
+		return append(out, thenAgain(c, t, mend.Reboot(t.Node, id)), thenAgain(c, t, last))
 	case kubelet.NVMLLost:
 		first := mend.RestartPlugin(c, t.Node, id)
 		first.Untestable = "whether NVML starts for a new pod of the device plugin nobody can try on a copy: where it does not, the driver has lost a GPU"
@@ -79,7 +83,7 @@ func Again(c *edit.Workload) []edit.Change {
 		q := closeNode(c, t)
 		q.Minutes = 2 // first what stops nobody
 		mendFirst(q)
-		return append(out, mend.Reboot(t.Node, id))
+		return append(out, thenAgain(c, t, mend.Reboot(t.Node, id)))
 	case kubelet.NotPermitted:
 		mendFirst(permit(c, t))
 		return out
@@ -91,7 +95,7 @@ func Again(c *edit.Workload) []edit.Change {
 		q := closeNode(c, t)
 		q.Minutes = 2 // a restart gives back what had a passing fault
 		mendFirst(q)
-		return append(out, mend.Reboot(t.Node, id))
+		return append(out, thenAgain(c, t, mend.Reboot(t.Node, id)))
 	case kubelet.Unaligned:
 		if c.Kubelet.AsksNothing() {
 			return append(out, newerKubelet(t))
@@ -120,6 +124,34 @@ func toldByNode(c *edit.Workload, t *kubelet.Turned) bool {
 	return t.Node != nil && t.Behind != kubelet.GPULost && t.Behind != kubelet.NVMLLost && t.Behind != kubelet.Unaligned && !slices.Contains(c.Verdict.Feasible(), t.On)
 }
 
+// thenAgain has a bare pod made again once what refused it is mended: nobody else makes it. A node that is only closed
+// to pods mends nothing; and where nothing speaks against trying again at once, that is offered by itself, and what cannot
+// be tried beside it.
+func thenAgain(c *edit.Workload, t *kubelet.Turned, ch edit.Change) edit.Change {
+	if bare(c) && !t.Fine && (ch.Kind != diagnosis.QuarantineGPU || ch.Untestable == "") {
+		ch.With = []edit.Change{again(c, t, "")}
+	}
+	return ch
+}
+
+// otherwise is for a reason that the same pod meets again: it is to be another pod, or the node another one.
+func otherwise(c *edit.Workload, t *kubelet.Turned) []edit.Change {
+	g := t.Ground()
+	ch := edit.Change{Kind: diagnosis.ChangeRequest, Manual: true, Minutes: 2, Risk: diagnosis.MediumRisk, Title: "make " + c.WorkloadName() + " " + g.InPod,
+		Untestable: "what a kubelet takes beside devices nobody can try on a copy", Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true,
+		Commands: []string{fmt.Sprintf("kubectl -n %s describe pod %s  # what exactly it refuses", c.Pod.Namespace, c.Pod.Name), c.EditByHand(g.InPod)}}
+	out := []edit.Change{ch}
+	if g.OnNode == "" {
+		return out
+	}
+	node := edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: g.OnNode + " on " + t.On, Untestable: "how a kubelet and its machine are set up is in no object",
+		Commands: []string{fmt.Sprintf("kubectl debug node/%s -it --image=busybox --profile=sysadmin -- chroot /host %s  # as it is now", t.On, g.Look)}}
+	if bare(c) {
+		node.With = []edit.Change{again(c, t, "")}
+	}
+	return append(out, node)
+}
+
 // stillRefused is what helps against a kubelet that goes on refusing.
 func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 	id := diagnosis.KubeletAdmissionRefused
@@ -128,9 +160,9 @@ func stillRefused(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 	case kubelet.PluginAway, kubelet.Behindhand, kubelet.DevicesMoved, kubelet.NotReleased:
 		restart := mend.RestartPlugin(c, t.Node, id)
 		restart.Untestable = "the kubelet's own table of devices is in no object: the plugin registers its devices afresh"
-		out = append(out, restart, restartKubelet(t.Node))
+		out = append(out, thenAgain(c, t, restart), thenAgain(c, t, restartKubelet(t.Node)))
 	case kubelet.CountedOver, kubelet.SameUID:
-		out = append(out, restartKubelet(t.Node))
+		out = append(out, thenAgain(c, t, restartKubelet(t.Node)))
 	case kubelet.TwoSchedulers:
 		out = append(out, edit.Change{Kind: diagnosis.Manual, Manual: true, Minutes: 10, Risk: diagnosis.MediumRisk, Title: fmt.Sprintf("give %s to one scheduler alone", t.On), Untestable: fmt.Sprintf("how %s counts no copy can show", c.Queue.SchedulerName()),
 			Commands: []string{fmt.Sprintf("kubectl get pods -A --field-selector spec.nodeName=%s -o custom-columns=NS:.metadata.namespace,POD:.metadata.name,SCHEDULER:.spec.schedulerName", t.On)}})
@@ -211,7 +243,7 @@ func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
 	}
 	if bare(c) {
 		ch := recreate(c, fmt.Sprintf("make pod/%s again, which the kubelet of %s has refused", c.Pod.Name, t.On))
-		ch.Not = not
+		ch.Not, ch.Untestable = not, doubted(t)
 		return ch
 	}
 	owner := metav1.GetControllerOfNoCopy(c.Pod)
@@ -231,6 +263,14 @@ func again(c *edit.Workload, t *kubelet.Turned, not string) edit.Change {
 		}
 	}
 	return ch
+}
+
+// doubted says why nobody can tell whether another try helps; empty where it is told.
+func doubted(t *kubelet.Turned) string {
+	if !t.Unknown() {
+		return ""
+	}
+	return "whether the next one is taken nobody can tell: what the kubelet refuses by these words is not known"
 }
 
 func gaveUp(j *batchv1.Job) bool {

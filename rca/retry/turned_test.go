@@ -47,7 +47,7 @@ func TestWhatHelpsAfterARefusal(t *testing.T) {
 		want          string
 	}{
 		"its own words, of an owner":   {"ReplicaSet", "something", nil, again + "; by hand, none risk: look at what the kubelet of n says (the kubelet decides by what no object tells)"},
-		"its own words, of nobody":     {"Pod", "something", nil, bare + "; by hand, none risk: look at what the kubelet of n says (the kubelet decides by what no object tells)"},
+		"its own words, of nobody":     {"Pod", "something", nil, bare + " (whether the next one is taken nobody can tell: what the kubelet refuses by these words is not known); by hand, none risk: look at what the kubelet of n says (the kubelet decides by what no object tells)"},
 		"the plugin was away":          {"ReplicaSet", "code = Unavailable", nil, again + "; " + restart},
 		"the scheduler refuses it too": {"ReplicaSet", "code = Unavailable", func(w *world) { w.Nodes[0].Spec.Unschedulable = true }, again},
 		"the node is gone":             {"ReplicaSet", "something", func(w *world) { w.Nodes = nil }, again},
@@ -100,7 +100,7 @@ func TestABarePodIsMadeAgainBehind(t *testing.T) {
 			with = append(with, ch.Title+" + "+k.Title)
 		}
 	}
-	if len(with) != 0 || len(not) == 0 || not[0] != "n" {
+	if len(with) != 2 || len(not) == 0 || not[0] != "n" {
 		t.Errorf("%q, %q", with, not)
 	}
 }

@@ -145,11 +145,19 @@ const FailedPrefix = "Failed/"
 // refused lists the kubelet's reasons for turning a bound pod away (kubelet.go
 // rejectPod, 1.36.3): such a pod is Failed, never Pending.
 // What other handlers of admission say (a predicate such as NodeAffinity, the node under
-// pressure) begins with the same words.
+// pressure) begins with the same words; older kubelets had only "Pod " before them, and there
+// the reason tells.
 func refused(s corev1.PodStatus) bool {
 	return s.Reason == "UnexpectedAdmissionError" || s.Reason == "TopologyAffinityError" || strings.HasPrefix(s.Reason, "OutOf") ||
-		s.Reason != "" && strings.HasPrefix(s.Message, "Pod was rejected: ")
+		s.Reason != "" && strings.HasPrefix(s.Message, "Pod was rejected: ") ||
+		strings.HasPrefix(s.Message, "Pod ") && slices.Contains(admission, s.Reason) ||
+		s.Reason == "Evicted" && strings.HasPrefix(s.Message, "Pod The node had condition")
 }
+
+// admission are reasons that a kubelet gives of a pod that it does not take, and of no other
+// (pkg/kubelet, 1.19 to 1.37). Of Evicted, most have run.
+var admission = []string{"NodeAffinity", "NodeName", "NodePorts", "TaintToleration", "NodeShutdown", "SysctlForbidden", "AppArmor", "PodOSNotSupported", "PodOSSelectorNodeLabelDoesNotMatch",
+	"PodFeatureUnsupported", "PodLevelResourcesNotSupported", "SeccompNotSupported", "VolumeAttachmentLimitExceeded", "InvalidNodeInfo", "UnexpectedPredicateFailureType"}
 
 // Requests is what one pod asks for, as canonical quantities by resource name.
 func Requests(pod *corev1.Pod) map[string]string {

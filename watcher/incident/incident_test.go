@@ -78,6 +78,8 @@ func TestWaiting(t *testing.T) {
 		{"no NUMA fit", failed("TopologyAffinityError"), "Failed/TopologyAffinityError"},
 		{"no room", failed("OutOfnvidia.com/gpu"), "Failed/OutOfnvidia.com/gpu"},
 		{"a predicate", rejected("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed"), "Failed/NodeAffinity"},
+		{"an old kubelet's predicate", rejected("NodeAffinity", "Pod Predicate NodeAffinity failed"), "Failed/NodeAffinity"},
+		{"an old kubelet's pressure", rejected("Evicted", "Pod The node had condition: [DiskPressure]. "), "Failed/Evicted"},
 		{"evicted later", rejected("Evicted", "The node was low on resource: memory."), ""},
 		{"evicted", failed("Evicted"), ""},
 		{"crashed", failed(""), ""},
