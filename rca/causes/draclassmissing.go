@@ -29,5 +29,5 @@ func (c *Case) DRAClass(class string) *stack.DRA {
 	if class != "gpu.nvidia.com" && class != "mig.nvidia.com" {
 		return nil
 	}
-	return stack.Of(c.Cluster).DRADriver("gpu.nvidia.com")
+	return stack.Of(c.Cluster).DRADriver("gpu.nvidia.com", nil)
 }

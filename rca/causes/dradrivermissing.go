@@ -40,9 +40,9 @@ var draDriverMissing = Rule{ID: diagnosis.DRADriverMissing, Tell: func(c *Case, 
 		if f.Says == "" {
 			f.Says = says
 		}
-		dra := c.DRADriver(a)
+		dra := c.DRADriver(a, n)
 		if dra != nil && f.Evidence == nil {
-			f.Says += ": " + dra.Says
+			f.Says, f.Certainty = f.Says+": "+dra.Says, dra.Certainty
 		}
 		f.Evidence = append(f.Evidence, diagnosis.Fact(a.Ref, "request "+a.Name+" asks DeviceClass "+a.Class, a.Claims()...), diagnosis.Fact("DeviceClass/"+a.Class, says, append(claims, diagnosis.That("", "", diagnosis.Exists, ""))...))
 		if dra != nil {
@@ -97,14 +97,14 @@ func unpublished(c *Case, drivers []string) (says string, claims []diagnosis.Cla
 	return "no ResourceSlice of driver " + wanted + " exists", claims
 }
 
-// DRADriver is why NVIDIA's driver does not serve a request; nil where that is not seen, or
-// another is asked for.
-func (c *Case) DRADriver(a *devices.Ask) *stack.DRA {
+// DRADriver is why NVIDIA's driver does not serve a request: on a node or, where that is not seen, on the first on which it
+// is; nil where it is on none, or another is asked for.
+func (c *Case) DRADriver(a *devices.Ask, on *view.Node) *stack.DRA {
 	for _, driver := range c.Claims.DriversOf(a) {
 		if c.Claims.Incomplete[driver] != "" {
 			continue
 		}
-		if dra := stack.Of(c.Cluster).DRADriver(driver); dra != nil {
+		if dra := stack.Of(c.Cluster).DRADriver(driver, on); dra != nil {
 			return dra
 		}
 	}

@@ -37,7 +37,7 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 			}
 		}
 		for _, a := range c.Claims.Asks {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), matchText(a, a.MatchingOn(c.Claims, n.Name)), a.MatchingClaims(c.Claims, n.Name)...))
+			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), a.MatchText(a.MatchingOn(c.Claims, n.Name)), a.MatchingClaims(c.Claims, n.Name)...))
 		}
 	}
 	f.Evidence = append(f.Evidence, noneServes(c, n))

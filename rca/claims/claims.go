@@ -23,7 +23,7 @@ const SeeWhy = "see why the driver publishes no devices"
 func LookAtDriver(c *edit.Workload) edit.Change {
 	const unproven = "which devices a driver that is not there would publish is not known"
 	for _, a := range c.Claims.Driverless() {
-		if dra := c.DRADriver(a); dra != nil {
+		if dra := c.DRADriver(a, nil); dra != nil {
 			ch := edit.LookAt(diagnosis.DRADriverMissing, dra.Title, unproven, append(dra.Commands, "kubectl get resourceslices")...)
 			return rolling(ch, dra.Stops)
 		}
@@ -135,6 +135,9 @@ func Fix(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change 
 		}
 	}
 	if ch, ok := liftTaint(c, n, cause); ok {
+		out = append(out, ch)
+	}
+	if ch, ok := seeToGPU(c, n, cause); ok {
 		out = append(out, ch)
 	}
 	if len(out) == 0 {

@@ -28,7 +28,7 @@ func (v *Claims) Misses(a *Ask, node string) (string, []diagnosis.Evidence) {
 			if rule := v.ruleOf(d, taint); rule != nil {
 				return "every device that matches is tainted " + taint + " by DeviceTaintRule " + rule.Name, []diagnosis.Evidence{asked, diagnosis.Fact("DeviceTaintRule/"+rule.Name, "taints "+d.ID.Name+" of "+d.ID.Driver+" "+taint, taints("spec.taint", taint)...)}
 			}
-			return "every device that matches is tainted " + taint, []diagnosis.Evidence{asked, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" has taint "+taint, taints("spec.devices[name="+d.ID.Name+"].taints", taint)...)}
+			return "every device that matches is tainted " + taint + sickText(d, taint), []diagnosis.Evidence{asked, diagnosis.Fact(d.Ref(), "device "+d.ID.Name+" has taint "+taint, taints("spec.devices[name="+d.ID.Name+"].taints", taint)...)}
 		}
 	}
 	if near == nil {

@@ -16,7 +16,7 @@ import (
 // Hindrance is what objects tell about why devices could not be prepared, beyond the words
 // of the kubelet or the driver.
 type Hindrance struct {
-	Says         string // completes "could not prepare its devices: …"
+	Says         string // completes "could not prepare its devices: …"; empty where the words say it
 	Evidence     []diagnosis.Evidence
 	Title        string
 	Unproven     string
@@ -32,7 +32,7 @@ func Hindered(w *view.Cluster, unprepared []*corev1.Pod) *Hindrance {
 		return nil
 	}
 	p := unprepared[0]
-	for _, look := range []func(*view.Cluster, *corev1.Pod, string) *Hindrance{notReserved, heldByDriver, unseenByDriver, helperAway, pluginAway} {
+	for _, look := range []func(*view.Cluster, *corev1.Pod, string) *Hindrance{notReserved, heldByDriver, unseenByDriver, helperAway, pluginAway, gone, unprepares, lingers, withoutPlugin, leftOut} {
 		if h := look(w, p, UnpreparedSays(p)); h != nil {
 			return h
 		}

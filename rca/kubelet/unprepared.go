@@ -29,7 +29,7 @@ func Prepared(w *view.Cluster, unprepared []*corev1.Pod) *view.Finding {
 		f.Says = fmt.Sprintf("the kubelet of %s (%s) asks the API server for a version of resource.k8s.io that it does not serve, so it cannot read the claim, which is there; it said: %s", first.Spec.NodeName, version, view.Told(unpreparedBy(UnpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, diagnosis.Fact("Node/"+first.Spec.NodeName, "its kubelet is "+version, diagnosis.That("status.nodeInfo.kubeletVersion", "", diagnosis.Is, version)))
 	}
-	if h := Hindered(w, unprepared); h != nil && len(f.Evidence) == 0 {
+	if h := Hindered(w, unprepared); h != nil && h.Says != "" && len(f.Evidence) == 0 {
 		f.Says = fmt.Sprintf("the kubelet of %s could not prepare its devices: %s; it said: %s", first.Spec.NodeName, h.Says, view.Told(unpreparedBy(UnpreparedSays(first)), 160))
 		f.Evidence = append(f.Evidence, h.Evidence...)
 	}

@@ -36,11 +36,11 @@ func TestDRADriver(t *testing.T) {
 		l := newLab()
 		l.gpuNode("n")
 		k.edit(l)
-		got := Of(view.New(l.State)).DRADriver("gpu.nvidia.com")
+		got := Of(view.New(l.State)).DRADriver("gpu.nvidia.com", nil)
 		if (got == nil) != (k.says == "") || got != nil && (!strings.Contains(got.Says, k.says) || len(got.Commands) == 0) {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if other := Of(view.New(l.State)).DRADriver("dra.example.com"); other != nil {
+		if other := Of(view.New(l.State)).DRADriver("dra.example.com", nil); other != nil {
 			t.Errorf("%s: of another driver %+v", name, other)
 		}
 	}

@@ -141,6 +141,7 @@ func (l *driverLink) blocked(holders []*corev1.Pod) *Finding {
 		{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + l.n.Name + ", so that its driver can be loaded again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 10, Victims: holders},
 		rebootMend(l.n, ": no module is loaded then", until, "a reboot cannot be tried on a copy"),
 	}
+	byController(l.n, holders, until, f)
 	return f
 }
 

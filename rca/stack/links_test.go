@@ -506,7 +506,7 @@ func TestLabelsOfANode(t *testing.T) {
 		}
 	}
 	linkRows{
-		"for virtual machines":         {label(workloadKind, "vm-vgpu"), "3 kept off GPUStackNotOnNode proven: gives its GPUs to virtual machines: label nvidia.com/gpu.workload.config=vm-vgpu | RepairDeviceStack label n nvidia.com/gpu.workload.config=container"},
+		"for virtual machines":         {label(workloadKind, "vm-vgpu"), "3 kept off GPUStackNotOnNode likely: gives its GPUs to virtual machines: label nvidia.com/gpu.workload.config=vm-vgpu | RepairDeviceStack label n nvidia.com/gpu.workload.config=container"},
 		"for containers":               {label(workloadKind, "container"), "4 kept off GPUStackNotOnNode likely: has no pod of the driver gpu-operator/nvidia-driver-ctr, which selects it | RepairDeviceStack see why gpu-operator/nvidia-driver-ctr makes no pod for n"},
 		"paused":                       {label(deployPlugin, "paused-for-something"), "3 paused GPUStackNotOnNode proven: has its device plugin paused: label nvidia.com/gpu.deploy.device-plugin=paused-for-something | RepairDeviceStack label n nvidia.com/gpu.deploy.device-plugin=true"},
 		"switched off":                 {label(deployPlugin, "false"), "3 kept off GPUStackNotOnNode proven: has its device plugin switched off: label nvidia.com/gpu.deploy.device-plugin=false | RepairDeviceStack label n nvidia.com/gpu.deploy.device-plugin=true"},

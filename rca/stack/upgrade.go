@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
@@ -14,6 +16,13 @@ import (
 // UpgradeState is the label by which the GPU Operator's upgrade controller says how far it is
 // with a node (k8s-operator-libs pkg/upgrade/consts.go).
 const UpgradeState = "nvidia.com/gpu-driver-upgrade-state"
+
+// upgradeSkip is the label by which the upgrade controller begins no upgrade of a node; upgradeBy the annotation by which the
+// driver's own manager evicts nobody there: the controller is to.
+const (
+	upgradeSkip = "nvidia.com/gpu-driver-upgrade.skip"
+	upgradeBy   = "nvidia.com/gpu-driver-upgrade-enabled"
+)
 
 // closed are its states in which it keeps the node cordoned.
 var closed = []string{"wait-for-jobs-required", "pod-deletion-required", "drain-required", "node-maintenance-required", "post-maintenance-required", "pod-restart-required", "validation-required", "uncordon-required", "upgrade-failed"}
@@ -48,9 +57,7 @@ func (l *driverLink) upgrading() *Finding {
 	}
 	until := "the driver's upgrade of " + n.Name + " is done"
 	holders := parts.Users(n)
-	retry := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the driver's upgrade of " + n.Name + " tried again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 20,
-		Steps:    []string{"see why it failed: the driver's pod, and the Events of the node", "have the upgrade controller begin again; it uncordons the node when it is done"},
-		Commands: []string{"kubectl get events -A --field-selector reason=GPUDriverUpgrade,involvedObject.name=" + n.Name, "kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name, "kubectl label node " + n.Name + " " + UpgradeState + "=upgrade-required --overwrite"}}
+	retry := againUpgraded(n, until)
 	var leave Mend
 	if len(holders) > 0 {
 		leave = Mend{Kind: diagnosis.EvictPods, Title: "evict " + view.PodList(holders) + " from " + n.Name + ", so that its driver can be upgraded", Until: until, Risk: diagnosis.MediumRisk, Minutes: 20, Victims: holders}
@@ -79,6 +86,7 @@ func (l *driverLink) upgrading() *Finding {
 			f.Mends = []Mend{waitFor(n, "driver", upgradeTime-s.since(since))}
 		}
 	}
+	f.Evidence = append(f.Evidence, skipped(n)...)
 	if e := s.upgrades[n.Name]; e != nil {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), e.Reason+": "+view.Quotable(e.Message, maxWords), diagnosis.Says(e.Message)))
 	}
@@ -87,6 +95,42 @@ func (l *driverLink) upgrading() *Finding {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(l.pod), l.Text(), l.Claims...))
 	}
 	return f
+}
+
+// againUpgraded has the upgrade controller upgrade the driver of a node once more, which it passes by where a label says so.
+func againUpgraded(n *view.Node, until string) Mend {
+	m := Mend{Kind: diagnosis.RepairDeviceStack, Title: "have the driver's upgrade of " + n.Name + " tried again", Until: until, Risk: diagnosis.MediumRisk, Minutes: 20,
+		Steps:    []string{"see why it failed: the driver's pod, and the Events of the node", "have the upgrade controller begin again; it uncordons the node when it is done"},
+		Commands: []string{"kubectl get events -A --field-selector reason=GPUDriverUpgrade,involvedObject.name=" + n.Name, "kubectl get pods -A -l app.kubernetes.io/component=nvidia-driver -o wide --field-selector spec.nodeName=" + n.Name}}
+	if skipsUpgrade(n) {
+		m.Title = "take label " + upgradeSkip + " off " + n.Name + ", and have its driver's upgrade tried again"
+		m.Steps = append([]string{"ask who set label " + upgradeSkip + " whether it may go: with it no upgrade begins there"}, m.Steps...)
+		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+upgradeSkip+"-")
+	}
+	m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+UpgradeState+"=upgrade-required --overwrite")
+	return m
+}
+
+func skipsUpgrade(n *view.Node) bool { return n.Labels[upgradeSkip] == "true" }
+
+// skipped says that no upgrade of the node's driver begins, where its label has that.
+func skipped(n *view.Node) []diagnosis.Evidence {
+	if !skipsUpgrade(n) {
+		return nil
+	}
+	return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+upgradeSkip+"=true: the upgrade controller begins no upgrade there", n.Labelled(upgradeSkip)...)}
+}
+
+// byController: the driver's manager leaves it to the upgrade controller to evict who holds the driver.
+func byController(n *view.Node, holders []*corev1.Pod, until string, f *Finding) {
+	if n.Annotations[upgradeBy] != "true" {
+		return
+	}
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "annotation "+upgradeBy+"=true: the driver's manager evicts nobody, the upgrade controller is to", diagnosis.That("metadata.annotations", upgradeBy, diagnosis.Is, "true")))
+	f.Evidence = append(f.Evidence, skipped(n)...)
+	m := againUpgraded(n, until)
+	m.Stops = holders
+	f.Mends = slices.Insert(f.Mends, 1, m)
 }
 
 // upgradedAt is when the upgrade's label was written: by the node's managed fields, else by

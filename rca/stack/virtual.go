@@ -17,8 +17,11 @@ import (
 
 // sandboxed: the GPU Operator gives the node's GPUs to virtual machines, by the node's label or,
 // where it has none, by the policy's default (gpu-operator controllers/state_manager.go). Who holds
-// them for machines loses them when they are given back.
+// them for machines loses them when they are given back. Whether it serves any its ClusterPolicy tells.
 func (s *Stack) sandboxed(n *view.Node) *Finding {
+	if s.policy != "" && s.workload == "" {
+		return nil // told to serve no virtual machines, the operator minds no such label
+	}
 	kind, fact, ref, claims := n.Labels[workloadKind], "label "+workloadKind+"=", n.Ref(), n.Labelled(workloadKind)
 	says := "gives its GPUs to virtual machines: label " + workloadKind + "=" + kind
 	if kind == "" {
@@ -32,6 +35,9 @@ func (s *Stack) sandboxed(n *view.Node) *Finding {
 		return nil
 	}
 	f := s.finding(Labels, KeptOff, diagnosis.GPUStackNotOnNode, says, ref, fact+kind, claims...)
+	if s.policy == "" {
+		f.Certainty = diagnosis.Likely
+	}
 	m := relabel(n, workloadKind, "container", "it is given to containers")
 	if held := parts.Holding(n, makers.ForMachines); len(held) > 0 {
 		m.Risk = diagnosis.HighRisk

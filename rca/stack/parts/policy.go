@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,7 +23,7 @@ func DefaultWorkload(policy *unstructured.Unstructured) string {
 		return ""
 	}
 	kind, _, _ := unstructured.NestedString(policy.Object, "spec", "sandboxWorkloads", "defaultWorkload") //nolint:errcheck // what is no text is no workload
-	return kind
+	return cmp.Or(kind, "container")                                                                      // the operator's own default
 }
 
 // ByDrivers says whether the GPU Operator makes drivers by NVIDIADrivers.
