@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/rcatest"
 )
@@ -115,16 +114,16 @@ func TestAStatefulSetHoldsWhatItsNewRevisionNeeds(t *testing.T) {
 		"it is deleted already":   {func(_ sets, old, _ pods) { old.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} }, ""},
 		"it replaces none":        {func(set sets, _, _ pods) { set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, ""},
 		"it may replace two at a time": {func(set sets, _, _ pods) {
-			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: ptr.To(intstr.FromInt32(2))}
+			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: new(intstr.FromInt32(2))}
 		}, ""},
 		"the one that waits is old too": {func(_ sets, _, waits pods) { waits.Labels[appsv1.StatefulSetRevisionLabel] = "zero" }, ""},
-		"three of the new one":          {func(set sets, _, _ pods) { set.Spec.Replicas = ptr.To(int32(3)) }, ""},
-		"another set's":                 {func(set sets, old, _ pods) { old.OwnerReferences[0].UID = "other" }, ""},
+		"three of the new one":          {func(set sets, _, _ pods) { set.Spec.Replicas = new(int32(3)) }, ""},
+		"another set's":                 {func(_ sets, old, _ pods) { old.OwnerReferences[0].UID = "other" }, ""},
 	} {
 		w := rcatest.NewWorld()
 		w.Asking(rcatest.List("nvidia.com/gpu", "1"))
 		gpus(w, "n", 2)
-		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: w.Wait.Namespace, UID: "x"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(2))}, Status: appsv1.StatefulSetStatus{UpdateRevision: "two"}}
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: w.Wait.Namespace, UID: "x"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(2))}, Status: appsv1.StatefulSetStatus{UpdateRevision: "two"}}
 		w.StatefulSets = append(w.StatefulSets, set)
 		old := member(w, "x-0", "n", "2")
 		w.Wait.Name = "x-1"
