@@ -202,7 +202,16 @@ func TestDriversThatAreNotReady(t *testing.T) {
 			l.sets[parts.Driver].Spec.Template.Spec.InitContainers = []corev1.Container{{Name: driverManager, Env: []corev1.EnvVar{{Name: "OTHER"}}}, {Name: "other", Env: []corev1.EnvVar{{Name: rdmaAsked}}}}
 			l.pod(parts.Driver, "n", waitsFor(driverManager, time.Hour))
 		}, "4 failed DriverNotReady proven: has no driver: its driver's pod is not ready after 1 h, where 21 min are normal | RepairDeviceStack mend the driver of n"},
-		"a user holds the one before":   {manager(6 * time.Minute), "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RebootNode reboot n: no module is loaded then?"},
+		"a user holds the one before": {manager(6 * time.Minute), "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RebootNode reboot n: no module is loaded then?"},
+		"the upgrade controller is to evict": {func(l *lab, n *corev1.Node) {
+			manager(6*time.Minute)(l, n)
+			n.Annotations = map[string]string{upgradeBy: "true"}
+		}, "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RepairDeviceStack have the upgrade controller evict who holds the driver of n, and load it again | RebootNode reboot n: no module is loaded then?"},
+		"it is to, and passes the node by": {func(l *lab, n *corev1.Node) {
+			manager(6*time.Minute)(l, n)
+			n.Annotations = map[string]string{upgradeBy: "true"}
+			n.Labels[upgradeSkip] = "true"
+		}, "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RepairDeviceStack take label nvidia.com/gpu-driver-upgrade.skip off n, and have its driver's upgrade tried again | RebootNode reboot n: no module is loaded then?"},
 		"a user holds it, a moment ago": {manager(5 * time.Minute), "4 starting DriverNotReady proven: is starting: its driver is being loaded for 5 min, which takes up to 21 min | Wait wait until the driver of n is ready, normally within 16 min"},
 		"a user holds it, and it loops": {manager(time.Minute, func(p *corev1.Pod) { p.Status.InitContainerStatuses[0].RestartCount = 3 }), "4 waiting DriverNotReady proven: cannot load its driver again while 1 pod of users holds the old one | EvictPods evict ml/held from n, so that its driver can be loaded again | RebootNode reboot n: no module is loaded then?"},
 		"who held it leaves": {func(l *lab, n *corev1.Node) {

@@ -130,6 +130,10 @@ func byController(n *view.Node, holders []*corev1.Pod, until string, f *Finding)
 	f.Evidence = append(f.Evidence, skipped(n)...)
 	m := againUpgraded(n, until)
 	m.Stops = holders
+	if !skipsUpgrade(n) { // no upgrade has failed
+		m.Title = "have the upgrade controller evict who holds the driver of " + n.Name + ", and load it again"
+		m.Steps = []string{"have the upgrade controller begin with the node: it cordons it, evicts who has GPUs, and uncordons it when the driver is loaded"}
+	}
 	f.Mends = slices.Insert(f.Mends, 1, m)
 }
 
