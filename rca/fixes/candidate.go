@@ -110,7 +110,9 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 	for i := range set {
 		ch := &set[i]
 		f.fix.Automatic = f.fix.Automatic && !ch.Manual
-		f.fix.Cost.Minutes += ch.Minutes
+		if ch.Until == "" || !slices.ContainsFunc(set[:i], func(before edit.Change) bool { return before.Title == ch.Title && before.Until == ch.Until }) { // it is done once
+			f.fix.Cost.Minutes += ch.Minutes
+		}
 		f.less += ch.Less
 		f.cut += ch.Cut
 		f.halves = f.halves || ch.Halves

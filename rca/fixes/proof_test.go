@@ -42,6 +42,7 @@ func TestWhatAFixWaitsFor(t *testing.T) {
 	}{
 		"nothing":              {diagnosis.EvictPods, nil, nil, "ok"},
 		"an event":             {diagnosis.Wait, []string{"it ends"}, nil, "accepted on a copy once it ends"},
+		"one that helps twice": {diagnosis.RepairDeviceStack, []string{"it ends", "it ends"}, nil, "accepted on a copy once it ends"},
 		"two":                  {diagnosis.Wait, []string{"it ends", "", "it begins"}, nil, "accepted on a copy once it ends and it begins"},
 		"as the budget allows": {diagnosis.EvictPods, nil, guarded(1), "ok"},
 		"more than it does":    {diagnosis.EvictPods, nil, guarded(3), "accepted on a copy once PodDisruptionBudget x allows 2 more of these evictions"},

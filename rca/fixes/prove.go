@@ -166,7 +166,7 @@ func (f *candidate) edited() []*corev1.Node {
 func (c *Finder) until(f *candidate) {
 	var events []string
 	for _, ch := range f.changes {
-		if ch.Until != "" {
+		if ch.Until != "" && !slices.Contains(events, ch.Until) {
 			events = append(events, ch.Until)
 		}
 	}

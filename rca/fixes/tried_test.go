@@ -231,6 +231,8 @@ func TestWhatAFixCosts(t *testing.T) {
 		"another claim":      {c.Node("a"), []edit.Change{{Kind: diagnosis.FixClaim, Manual: true}}, "[] 0 0 false false 0 FixClaim"},
 		"a node is opened":   {c.Node("a"), []edit.Change{{Kind: diagnosis.UncordonNode, Node: node}}, "[a] 0 0 true true 0 UncordonNode"},
 		"another layout":     {c.Node("a"), []edit.Change{{Kind: diagnosis.AddToleration, Minutes: 1}, {Kind: diagnosis.RepartitionGPU, Relayout: &relayout.Way{}, Minutes: 4}}, "[a] 0 5 true true 0 RepartitionGPU"},
+		"one thing twice":    {c.Node("a"), []edit.Change{{Kind: diagnosis.RepairDeviceStack, Title: "t", Until: "u", Minutes: 20}, {Kind: diagnosis.RepairDeviceStack, Title: "t", Until: "u", Minutes: 20}}, "[] 0 20 true true 0 RepairDeviceStack"},
+		"one after another":  {c.Node("a"), []edit.Change{{Kind: diagnosis.RepairDeviceStack, Title: "t", Until: "u", Minutes: 20}, {Kind: diagnosis.RepairDeviceStack, Title: "t", Until: "v", Minutes: 20}}, "[] 0 40 true true 0 RepairDeviceStack"},
 		"the same pod twice": {c.Node("a"), []edit.Change{{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{y}}, {Kind: diagnosis.MovePods, Victims: []*corev1.Pod{y, x}}}, "[a] 2 0 true true 0 EvictPods"},
 		"one by hand of two": {c.Node("a"), []edit.Change{{Kind: diagnosis.AddToleration}, {Kind: diagnosis.FixSelector, Manual: true}}, "[] 0 0 false true 0 FixSelector"},
 	} {
