@@ -193,7 +193,7 @@ func (e *effects) deployment(t *testing.T, name string, n int32, template corev1
 func (e *effects) settled(t *testing.T) (running, waiting map[string]string) {
 	t.Helper()
 	last := ""
-	controlplane.Eventually(t, 30*time.Second, "all pods run or wait", func() (bool, string) {
+	controlplane.Eventually(t, time.Minute, "all pods run or wait", func() (bool, string) {
 		list, err := e.c.Client().CoreV1().Pods(e.ns).List(t.Context(), metav1.ListOptions{})
 		must(t, err)
 		open := 0
