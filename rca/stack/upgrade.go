@@ -118,7 +118,7 @@ func skipped(n *view.Node) []diagnosis.Evidence {
 	if !skipsUpgrade(n) {
 		return nil
 	}
-	return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+upgradeSkip+"=true: the upgrade controller begins no upgrade there", n.Labelled(upgradeSkip)...)}
+	return []diagnosis.Evidence{diagnosis.Fact(n.Ref(), "label "+upgradeSkip+"=true; the upgrade controller begins no upgrade there", n.Labelled(upgradeSkip)...)}
 }
 
 // byController: the driver's manager leaves it to the upgrade controller to evict who holds the driver.
