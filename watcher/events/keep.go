@@ -2,6 +2,7 @@ package events
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,8 @@ var reporters = map[string][]string{
 	"TopologyAffinityError":    {"kubelet"},
 	"FailedCreatePodSandBox":   {"kubelet"},
 	"FailedMount":              {"kubelet"},
+	"Failed":                   {"kubelet"}, // to pull an image; others of that reason are no news (failedToPull)
+	"Rebooted":                 {"kubelet"}, // of its Node: what ran before the boot is not there any more
 	"FailedAttachVolume":       {"attachdetach-controller"},
 	"GPUDriverUpgrade":         {"nvidia-gpu-operator"},
 	// What autoscalers do about a pod.
@@ -69,6 +72,10 @@ const (
 	maxWord = 253
 )
 
+// failedToPull is how a kubelet begins when a registry has refused it (pkg/kubelet/images): the status of the pod says soon only
+// that it waits to try again.
+const failedToPull = "Failed to pull image"
+
 // wanted says whether anybody reads an Event.
 func wanted(e *corev1.Event) bool {
 	by := e.ReportingController
@@ -83,6 +90,9 @@ func wanted(e *corev1.Event) bool {
 		return false
 	}
 	o := e.InvolvedObject
+	if e.Reason == "Failed" && (o.Kind != "Pod" || !strings.HasPrefix(e.Message, failedToPull)) {
+		return false
+	}
 	for _, word := range []string{o.Kind, o.Namespace, o.Name, string(o.UID), e.Source.Component, e.Type} {
 		if len(word) > maxWord {
 			return false

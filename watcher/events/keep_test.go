@@ -76,6 +76,16 @@ func TestWanted(t *testing.T) {
 		"a claim that is bound wrongly":     {by("ClaimMisbound", "persistentvolume-controller"), true},
 		"a volume that is not made":         {by("ProvisioningFailed", "ebs.csi.aws.com_ebs-csi-controller-0_1f2e"), true},
 		"a volume that is not there yet":    {by("FailedBinding", "persistentvolume-controller"), true},
+		"a boot":                            {by("Rebooted", "kubelet"), true},
+		"an image that was refused": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Failed", "kubelet", "Pod", `Failed to pull image "x": 429 Too Many Requests`
+		}), true},
+		"that it will be tried again": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Failed", "kubelet", "Pod", "Error: ImagePullBackOff"
+		}), false},
+		"a Job that failed": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.Message = "Failed", "kubelet", `Failed to pull image "x"`
+		}), false},
 		"by nobody":                         {by("FailedCreate", ""), false},
 		"by somebody unknown":               {by("FailedCreate", "evil"), false},
 		"of another reason":                 {by("SuccessfulCreate", "job-controller"), false},
