@@ -3,6 +3,7 @@ package devices
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -172,19 +173,29 @@ func (inv *Inventory) ruleOf(d *Device, taint string) *resourcev1.DeviceTaintRul
 	return nil
 }
 
-// Rules are the names of the DeviceTaintRules that keep the ask from devices of the node that
-// it would take, in the order of the devices; of a node without devices, from those of others.
-func (v *Claims) Rules(a *Ask, node string) []string {
+// keptOff are the devices of the node that the ask would take but for a taint, with that; of a node without devices, those
+// of others.
+func (v *Claims) keptOff(a *Ask, node string) iter.Seq2[*Device, string] {
 	devices := v.ByNode[node]
 	if len(devices) == 0 {
 		devices = v.Devices
 	}
-	var out []string
-	for _, d := range devices {
-		if taint := d.taintOf(a.tolerations); taint != "" && a.Readings[d].Fits {
-			if rule := v.ruleOf(d, taint); rule != nil && !slices.Contains(out, rule.Name) {
-				out = append(out, rule.Name)
+	return func(yield func(*Device, string) bool) {
+		for _, d := range devices {
+			if taint := d.taintOf(a.tolerations); taint != "" && a.Readings[d].Fits && !yield(d, taint) {
+				return
 			}
+		}
+	}
+}
+
+// Rules are the names of the DeviceTaintRules that keep the ask from devices of the node that
+// it would take, in the order of the devices; of a node without devices, from those of others.
+func (v *Claims) Rules(a *Ask, node string) []string {
+	var out []string
+	for d, taint := range v.keptOff(a, node) {
+		if rule := v.ruleOf(d, taint); rule != nil && !slices.Contains(out, rule.Name) {
+			out = append(out, rule.Name)
 		}
 	}
 	return out

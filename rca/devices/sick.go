@@ -8,7 +8,7 @@ import (
 )
 
 // sicknesses are the taints by which NVIDIA's driver tells of the health of a device, and what each says
-// (kubernetes-sigs/dra-driver-nvidia-gpu, device_health.go).
+// (kubernetes-sigs/dra-driver-nvidia-gpu, its documentation of device health).
 var sicknesses = map[string]string{
 	"gpu.nvidia.com/xid":         "its driver has met an XID error of the GPU",
 	"gpu.nvidia.com/gpu-lost":    "its driver has lost the GPU",
@@ -44,14 +44,9 @@ func sickness(d *Device, taint string) string {
 // SickOn are the devices of the node that the ask would take but for what their driver tells of their health; of a node
 // without devices, those of others.
 func (v *Claims) SickOn(a *Ask, node string) []Sick {
-	devices := v.ByNode[node]
-	if len(devices) == 0 {
-		devices = v.Devices
-	}
 	var out []Sick
-	for _, d := range devices {
-		taint := d.taintOf(a.tolerations)
-		if says := sickness(d, taint); says != "" && a.Readings[d].Fits && v.ruleOf(d, taint) == nil {
+	for d, taint := range v.keptOff(a, node) {
+		if says := sickness(d, taint); says != "" && v.ruleOf(d, taint) == nil {
 			out = append(out, Sick{d, v.nodeOf(d), says, taint, strings.HasPrefix(taint, d.ID.Driver+"/unmonitored")})
 		}
 	}

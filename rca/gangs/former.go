@@ -1,7 +1,6 @@
 package gangs
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,16 +18,20 @@ func Former(w *view.Cluster, p *corev1.Pod) []*corev1.Pod {
 	if of.Service == "" && set == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(w.State.Pods), func(o *corev1.Pod) bool {
-		if o.Namespace != p.Namespace || o.Spec.NodeName == "" || view.Ended(o) || o.DeletionTimestamp != nil {
-			return true
-		}
+	former := func(o *corev1.Pod) bool {
 		if of.Service == "" {
-			return !behind(set, o, p)
+			return behind(set, o, p)
 		}
 		r := view.RevisionOf(o)
-		return r.Kind != of.Kind || r.Service != of.Service || r.Name == of.Name
-	})
+		return r.Kind == of.Kind && r.Service == of.Service && r.Name != of.Name
+	}
+	var out []*corev1.Pod
+	for _, o := range w.State.Pods {
+		if o.Namespace == p.Namespace && o.Spec.NodeName != "" && !view.Ended(o) && o.DeletionTimestamp == nil && former(o) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // renewing is the StatefulSet that made the pod by its new revision, and replaces one pod after the other; nil for none
@@ -46,8 +49,9 @@ func renewing(w *view.Cluster, p *corev1.Pod) *appsv1.StatefulSet {
 	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && r.MaxUnavailable != nil && r.MaxUnavailable.String() != "1" {
 		return nil
 	}
-	if made := p.Labels[appsv1.StatefulSetRevisionLabel]; made == "" || made != set.Status.UpdateRevision {
-		return nil
+	made, now := p.Labels[appsv1.StatefulSetRevisionLabel], set.Status
+	if made == "" || made != now.UpdateRevision || now.CurrentRevision == now.UpdateRevision {
+		return nil // it has no other revision
 	}
 	return set
 }

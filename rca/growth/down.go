@@ -31,19 +31,28 @@ type Down struct {
 // controls is a case of which it is asked whether those run who are to bring its node.
 type controls struct{ *Case }
 
+// controllers are those of the autoscalers that do not run: nil where one does, where none is seen, or where that was not read.
+type controllers struct{ karpenter, autoscaler *Down }
+
+// controllersOf are found once for a cluster: all who wait have the same.
+func controllersOf(w *view.Cluster) *controllers {
+	return view.Kept(w, func(w *view.Cluster) *controllers {
+		return &controllers{downOf(w, scaling.Karpenters(w.State)), downOf(w, scaling.ClusterAutoscalers(w.State))}
+	})
+}
+
 // Ref is the controller for people.
 func (d *Down) Ref() string { return view.ObjectRef("Deployment", d.Namespace, d.Name) }
 
-// downOf is the first of the controllers where none of them runs; nil where one does, where none is seen, or where that
-// was not read.
-func (c controls) downOf(all []*appsv1.Deployment) *Down {
-	st := c.Cluster.State
+// downOf is the first of them where none of them runs.
+func downOf(w *view.Cluster, all []*appsv1.Deployment) *Down {
+	st := w.State
 	if st.Unread["Pod"] != "" || st.Unread["Deployment"] != "" {
 		return nil
 	}
 	var down *Down
 	for _, d := range all {
-		found := c.stands(d)
+		found := downFor(w, d)
 		if found == nil {
 			return nil
 		}
@@ -52,14 +61,14 @@ func (c controls) downOf(all []*appsv1.Deployment) *Down {
 	return down
 }
 
-// stands says why a controller does not run; nil where it does, or may yet.
-func (c controls) stands(d *appsv1.Deployment) *Down {
+// downFor says why a controller does not run; nil where it does, or may yet.
+func downFor(w *view.Cluster, d *appsv1.Deployment) *Down {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil || selector.Empty() {
 		return nil
 	}
 	var pods []*corev1.Pod
-	for _, p := range c.Cluster.State.Pods {
+	for _, p := range w.State.Pods {
 		if p.Namespace != d.Namespace || view.Ended(p) || !selector.Matches(labels.Set(p.Labels)) {
 			continue
 		}
@@ -76,12 +85,12 @@ func (c controls) stands(d *appsv1.Deployment) *Down {
 		return down
 	case len(pods) > 0:
 		for _, p := range pods {
-			if c.halts(down, p) {
+			if haltsAt(w, down, p) {
 				return down
 			}
 		}
 		return nil
-	case c.Cluster.State.Now.Sub(d.CreationTimestamp.Time) < silentAfter || c.Cluster.State.Now.Sub(c.Pod.CreationTimestamp.Time) < silentAfter:
+	case w.State.Now.Sub(d.CreationTimestamp.Time) < silentAfter:
 		return nil // it may only be rolled out
 	}
 	down.why = "it has no pod"
@@ -89,8 +98,8 @@ func (c controls) stands(d *appsv1.Deployment) *Down {
 	return down
 }
 
-// halts notes of a pod why it does not run, where that is seen and does not pass by itself.
-func (c controls) halts(down *Down, p *corev1.Pod) bool {
+// haltsAt notes of a pod why it does not run, where that is seen and does not pass by itself.
+func haltsAt(w *view.Cluster, down *Down, p *corev1.Pod) bool {
 	for i := range p.Status.ContainerStatuses {
 		s := &p.Status.ContainerStatuses[i]
 		w := s.State.Waiting
@@ -118,15 +127,15 @@ func (c controls) halts(down *Down, p *corev1.Pod) bool {
 		down.evidence = diagnosis.Fact(view.PodRef(p), fact, claims...)
 		return true
 	}
-	return c.waits(down, p)
+	return unready(w, down, p)
 }
 
-// waits notes that a pod has not been ready for long.
-func (c controls) waits(down *Down, p *corev1.Pod) bool {
+// unready notes that a pod has not been ready for long.
+func unready(w *view.Cluster, down *Down, p *corev1.Pod) bool {
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady} {
 		for _, k := range p.Status.Conditions {
 			since := k.LastTransitionTime.Time
-			if k.Type != kind || k.Status != corev1.ConditionFalse || since.IsZero() || c.Cluster.State.Now.Sub(since) < silentAfter {
+			if k.Type != kind || k.Status != corev1.ConditionFalse || since.IsZero() || w.State.Now.Sub(since) < silentAfter {
 				continue
 			}
 			down.Pod, down.why = p, p.Name+" is not ready"
@@ -147,8 +156,8 @@ func (c controls) waits(down *Down, p *corev1.Pod) bool {
 
 // karpenterDown tells of a Karpenter that has NodePools for the pod and does not run.
 func (c controls) karpenterDown(g *Growth, o *scaling.Outlook) {
-	down := c.downOf(scaling.Karpenters(c.Cluster.State))
-	if down == nil {
+	down := controllersOf(c.Cluster).karpenter
+	if down == nil || c.tooSoon(down) {
 		return
 	}
 	var sure, maybe []scaling.Pool
@@ -175,9 +184,14 @@ func (c controls) autoscalerDown(g *Growth, o *scaling.Outlook) {
 	if len(g.told) > 0 || fresh || len(o.Pools) > 0 || len(c.Asks) == 0 || !c.stopped() {
 		return // else another of its pods writes
 	}
-	if down := c.downOf(scaling.ClusterAutoscalers(c.Cluster.State)); down != nil {
+	if down := controllersOf(c.Cluster).autoscaler; down != nil && !c.tooSoon(down) {
 		c.tellDown(g, "the cluster autoscaler", down)
 	}
+}
+
+// tooSoon says whether a controller without a pod may only be rolled out while this pod has just come.
+func (c controls) tooSoon(down *Down) bool {
+	return down.Pod == nil && !down.Stopped && c.Cluster.State.Now.Sub(c.Pod.CreationTimestamp.Time) < silentAfter
 }
 
 func (c controls) tellDown(g *Growth, who string, down *Down) {

@@ -13,13 +13,14 @@ import (
 )
 
 // TheirRule is for the pod that has no rule which keeps it from the node, while pods there have one about it: by a label that it
-// shares with others. Who they are made by may leave it out. none where no such rule is seen, or nobody is known to make them.
+// shares with others. Who makes them may leave it out. There is none where no such rule is seen, where nobody is known to make
+// them, and where their template cannot be changed.
 func TheirRule(c *edit.Workload, n *view.Node) []edit.Change {
 	who, texts := c.Company.Minders(n)
 	var makers []incident.Ref
 	for i, p := range who {
 		of := c.Cluster.WorkloadOf(p)
-		if spec, _ := c.Cluster.MadeFrom(p); spec == nil || !keepsApart(spec) || of == c.Incident.Workload {
+		if spec, _ := c.Cluster.MadeFrom(p); spec == nil || !keepsApart(spec) || of == c.Incident.Workload || of.Kind == "Job" {
 			return nil
 		}
 		if i == 0 || makers[len(makers)-1] != of {
@@ -38,8 +39,14 @@ func TheirRule(c *edit.Workload, n *view.Node) []edit.Change {
 		ch := edit.LookAt(diagnosis.PodAffinityConflict, title, "the pods that are there would be made again, from another template, which is not tried here")
 		ch.Risk = diagnosis.MediumRisk
 		for i, of := range makers {
-			ch.Drained = append(ch.Drained, c.Cluster.Running(of)...)
+			running := c.Cluster.Running(of)
+			ch.Drained = append(ch.Drained, running...)
 			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s edit %s  # podAntiAffinity of its pods: a labelSelector that does not match those of %s", of.Namespace, names[i], c.WorkloadName()))
+			for _, p := range running {
+				if of.Kind == "ReplicaSet" { // which replaces none by itself
+					ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its ReplicaSet makes it again by the new template", p.Namespace, p.Name))
+				}
+			}
 		}
 		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get pod %s --show-labels  # what it matches now", c.Pod.Namespace, c.Pod.Name))
 		return ch

@@ -316,10 +316,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Bar == scaling.Topology && len(g.Beside) > 0:
 		return []edit.Change{nameValues(c)}
 	case g.Bar == scaling.Topology:
-		ch.Title = fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", "))
-		ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // a changed template has the pool's machines replaced
-		ch.Commands = []string{c.EditByHand("topologySpreadConstraints: whenUnsatisfiable ScheduleAnyway"),
-			"# or kubectl edit nodepool " + g.Counted[0] + "  # spec.template.spec.taints: one that the pod does not tolerate and its own do; Karpenter then replaces its machines one by one (drift)"}
+		return []edit.Change{loosenSpread(c)}
 	case g.Bar == scaling.Priority:
 		return []edit.Change{aboveCutoff(c)}
 	case g.Bar == scaling.Offering && len(g.Pools) > 0:
@@ -356,13 +353,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 			ch.Until, ch.Untestable = "Karpenter has made such a machine", ""
 		}
 	case g.Lacks == view.WholeGPU && g.Karpenter:
-		ch.Title = fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, g.Pools[0].Name)
-		if key, types := g.Pools[0].PartGPUs(); key != "" {
-			ch.Title = fmt.Sprintf("let NodePool %s take machines with whole GPUs, or tell Karpenter by a NodeOverlay how many %s %s offer", g.Pools[0].Name, g.Lacks, strings.Join(types, " and "))
-			ch.Commands = append([]string{"kubectl edit nodepool " + g.Pools[0].Name + "  # " + key + ": such as g6 or g5 on EC2"}, overlay(c, g.Lacks)...)
-			break
-		}
-		ch.Commands = append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+g.Pools[0].Name+"  # or larger machines, if it counts them")
+		return []edit.Change{countGPUs(c)}
 	case g.Bar == scaling.Devices:
 		return []edit.Change{staticPool(c)}
 	case g.Karpenter && view.HugePages(corev1.ResourceName(g.Lacks)):
@@ -391,6 +382,29 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		return []edit.Change{anyGroup(c)}
 	}
 	return []edit.Change{ch}
+}
+
+// loosenSpread is for the spread that Karpenter counts machines by which the pod may not have. A changed template has the
+// pool's machines replaced.
+func loosenSpread(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", ")),
+		c.EditByHand("topologySpreadConstraints: whenUnsatisfiable ScheduleAnyway"),
+		"# or kubectl edit nodepool "+g.Counted[0]+"  # spec.template.spec.taints: one that the pod does not tolerate and its own do; Karpenter then replaces its machines one by one (drift)")
+	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true
+	return ch
+}
+
+// countGPUs is for Karpenter that counts no GPU of a pool's machines.
+func countGPUs(c *edit.Workload) edit.Change {
+	g := c.Growth()
+	pool := g.Pools[0]
+	if key, types := pool.PartGPUs(); key != "" {
+		return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("let NodePool %s take machines with whole GPUs, or tell Karpenter by a NodeOverlay how many %s %s offer", pool.Name, g.Lacks, strings.Join(types, " and ")),
+			append([]string{"kubectl edit nodepool " + pool.Name + "  # " + key + ": such as g6 or g5 on EC2"}, overlay(c, g.Lacks)...)...)
+	}
+	return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, pool.Name),
+		append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+pool.Name+"  # or larger machines, if it counts them")...)
 }
 
 // anyGroup is for the autoscaler that does not say which of its groups is in question.

@@ -20,7 +20,7 @@ import (
 var fullOfPods = []string{"pod number exceeded", "Too many pods"}
 
 // havePlace is for the pod whose scheduler says that a node has as many pods as it may, and nothing else keeps the pod from that
-// node: one of them goes, or its kubelet takes more. nil where it says something else, or no such node is seen.
+// node: one of them goes, or its kubelet takes more. There is nothing to do where it says something else, or no such node is seen.
 func havePlace(c *edit.Workload, by string, w queues.Word, look string) []edit.Change {
 	if !slices.ContainsFunc(fullOfPods, func(part string) bool { return strings.Contains(w.Message(), part) }) {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
@@ -73,24 +74,7 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	if t := c.Queue.Intolerant(w); t != nil && t.Alone && !patched(c, t) {
 		return []edit.Change{tolerateFlavor(c, t, look)}
 	}
-	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
-	if q := c.Queue.ClusterQueue(w); q != nil {
-		raise.Title = "raise the quota of ClusterQueue " + q.GetName()
-		raise.Commands = []string{look, "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota or borrowingLimit"}
-		if least := byHowMuch(c, w); least != "" {
-			raise.Title += " " + least
-			raise.Commands[1] = "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota " + least
-		}
-	}
-	raise.Minutes = 1
-	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
-	raise.Instead = func(pod *corev1.Pod) *edit.Change {
-		if !queues.CouldTake(w, view.PodRequests(pod)) {
-			return nil
-		}
-		wait := queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)
-		return &wait
-	}
+	raise := raiseQuota(c, w, look)
 	crowded := leaveDomain(c, why, look)
 	switch {
 	case strings.Contains(why, "unavailable in ClusterQueue"): // no flavor has it, so no end of others helps (flavorassigner.go)
@@ -117,6 +101,29 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 			fmt.Sprintf("kubectl -n %s rollout restart deploy/%s  # its own pod alone is made again, and queues all afresh; a later release may mend it", ns, manager))}
 	}
 	return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)}
+}
+
+// raiseQuota is for the Workload that its ClusterQueue has too little quota for.
+func raiseQuota(c *edit.Workload, w *unstructured.Unstructured, look string) edit.Change {
+	raise := queueChange(diagnosis.RaiseQuota, diagnosis.MediumRisk, "its ClusterQueue has the quota", "raise the quota of its ClusterQueue", look, "kubectl get clusterqueues.kueue.x-k8s.io", "# then kubectl edit clusterqueue.kueue.x-k8s.io NAME: nominalQuota or borrowingLimit")
+	if q := c.Queue.ClusterQueue(w); q != nil {
+		raise.Title = "raise the quota of ClusterQueue " + q.GetName()
+		raise.Commands = []string{look, "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota or borrowingLimit"}
+		if least := byHowMuch(c, w); least != "" {
+			raise.Title += " " + least
+			raise.Commands[1] = "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota " + least
+		}
+	}
+	raise.Minutes = 1
+	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
+	raise.Instead = func(pod *corev1.Pod) *edit.Change {
+		if !queues.CouldTake(w, view.PodRequests(pod)) {
+			return nil
+		}
+		wait := queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)
+		return &wait
+	}
+	return raise
 }
 
 // AskForMachinesAgain is for the Workload whose ProvisioningRequest has ended without machines:

@@ -1,5 +1,6 @@
-// Package full tells of Volcano's queues that have too little left for a pod, by their own figures: what they may hold, what
-// they count as given, and which workloads have it. Volcano itself says of such a pod that all nodes are unavailable, or that
+// Package full tells of queues by their own figures. Of Kueue's it says who has of a quota and could be preempted, and whether a
+// Workload borrows. Of Volcano's it tells of those that have too little left for a pod: what they may hold, what they
+// count as given, and which workloads have it. Volcano itself says of such a pod that all nodes are unavailable, or that
 // a quota is insufficient, and neither of which queue nor by how much.
 package full
 
