@@ -107,12 +107,13 @@ func TestAStatefulSetHoldsWhatItsNewRevisionNeeds(t *testing.T) {
 		change func(set sets, old, waits pods)
 		want   string
 	}{
-		"the old one holds all":   {func(sets, pods, pods) {}, holds},
-		"of the same revision":    {func(_ sets, old, _ pods) { old.Labels[appsv1.StatefulSetRevisionLabel] = "two" }, ""},
-		"the old one is the next": {func(_ sets, old, _ pods) { old.Name = "x-2" }, ""},
-		"it has no number":        {func(_ sets, old, _ pods) { old.Name = "x" }, ""},
-		"it is deleted already":   {func(_ sets, old, _ pods) { old.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} }, ""},
-		"it replaces none":        {func(set sets, _, _ pods) { set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, ""},
+		"the old one holds all":      {func(sets, pods, pods) {}, holds},
+		"of the same revision":       {func(_ sets, old, _ pods) { old.Labels[appsv1.StatefulSetRevisionLabel] = "two" }, ""},
+		"the old one is the next":    {func(_ sets, old, _ pods) { old.Name = "x-2" }, ""},
+		"it has no number":           {func(_ sets, old, _ pods) { old.Name = "x" }, ""},
+		"there is no other revision": {func(set sets, _, _ pods) { set.Status.CurrentRevision = "two" }, ""},
+		"it is deleted already":      {func(_ sets, old, _ pods) { old.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} }, ""},
+		"it replaces none":           {func(set sets, _, _ pods) { set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType }, ""},
 		"it may replace two at a time": {func(set sets, _, _ pods) {
 			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: new(intstr.FromInt32(2))}
 		}, ""},

@@ -1,10 +1,12 @@
 package mend
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -50,6 +52,33 @@ func TestARuleOfOthers(t *testing.T) {
 		}
 		if got != tc.want {
 			t.Errorf("%s: got  %s\nwant %s", name, got, tc.want)
+		}
+	}
+}
+
+// A ReplicaSet replaces no pod by itself, and a Job's template is not to be changed.
+func TestARuleOfOthersThatNobodyRolls(t *testing.T) {
+	for kind, want := range map[string][]string{
+		"ReplicaSet": {"kubectl -n a edit replicaset/of  # ", "kubectl -n a delete pod p  # its ReplicaSet makes it again by the new template", "kubectl -n a get pod "},
+		"Job":        nil,
+	} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}, Labels: map[string]string{corev1.LabelHostname: "n"}})
+		w.Wait.Labels = map[string]string{"part-of": "x"}
+		template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Affinity: apartFrom("x")}}
+		meta := metav1.ObjectMeta{Namespace: "a", Name: "of", UID: "o"}
+		w.ReplicaSets = append(w.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Template: template}})
+		w.Jobs = append(w.Jobs, &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: template}})
+		p := w.AddHolder("p", "n", "cpu", 0)
+		p.Labels, p.Spec.Affinity = map[string]string{"part-of": "x"}, apartFrom("x")
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: map[string]string{"ReplicaSet": "apps/v1", "Job": "batch/v1"}[kind], Kind: kind, Name: "of", UID: "o", Controller: new(true)}}
+		c := w.bench(t)
+		var got []string
+		for _, ch := range TheirRule(c, c.Node("n")) {
+			got = ch.Commands
+		}
+		if !slices.EqualFunc(got, want, strings.HasPrefix) {
+			t.Errorf("%s: %q", kind, got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
@@ -35,11 +36,17 @@ func TestWhyKueuePreemptsNobody(t *testing.T) {
 		add(t, &w.Queues.Local, "{metadata: {namespace: a, name: l}, spec: {clusterQueue: q}}")
 		add(t, &w.Queues.Cluster, "{metadata: {name: q}, spec: {cohort: team, preemption: "+tc.policy+", resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: '"+tc.nominal+"'}]}]}]}}")
 		add(t, &w.QueuedWorkloads, "{metadata: {namespace: a, name: wl}, spec: {queueName: l, priority: 5, podSets: [{name: main, count: 1}]}, status: {conditions: [{type: QuotaReserved, status: 'False', reason: Pending, message: '"+tc.why+"'}]}}")
-		add(t, &w.QueuedWorkloads, "{metadata: {namespace: a, name: low}, spec: {queueName: l, priority: "+tc.low+"}, status: {admission: {clusterQueue: q, podSetAssignments: [{name: main, flavors: {nvidia.com/gpu: f}, resourceUsage: {nvidia.com/gpu: '4'}}]}}}")
+		add(t, &w.QueuedWorkloads, "{metadata: {namespace: a, name: low, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: low}]}, spec: {queueName: l, priority: "+tc.low+"}, status: {admission: {clusterQueue: q, podSetAssignments: [{name: main, flavors: {nvidia.com/gpu: f}, resourceUsage: {nvidia.com/gpu: '4'}}]}}}")
+		runs := rcatest.Victim("low-0", 0, 0, 0, "low-0")
+		runs.Spec.NodeName, w.Pods = "n", append(w.Pods, runs)
+		runs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "low", Controller: new(true)}}
 		var got, patch string
 		for _, ch := range outside.LetInByQueue(edit.New(w.Case(t, "Deployment"))) {
 			if strings.Contains(ch.Title, " preempt ") {
 				got, patch = ch.Title, ch.Commands[0]
+				if len(ch.Drained) != 1 || ch.Drained[0] != runs || !ch.StopsUnknown {
+					t.Errorf("%s: stops %v", name, ch.Drained)
+				}
 			}
 		}
 		if got != tc.want || !strings.Contains(patch, tc.patch) {
