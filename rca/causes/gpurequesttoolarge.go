@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/admission"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -34,12 +38,35 @@ var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n
 	if !b.asked || b.Ask.Profile != "" || c.Cluster.HasGPUs() || stack.Of(c.Cluster).Unlooked() {
 		return nil
 	}
+	if f := byOtherNames(n, b.scarce); f != nil {
+		f.Certainty = diagnosis.Likely
+		return f
+	}
 	says := "no node of the cluster has a GPU"
-	if !lookedAll(c) {
+	switch {
+	case len(makers.OfferedIn(c.Cluster)) > 0:
+		says = "no node of the cluster offers " + string(b.scarce)
+	case !lookedAll(c):
 		says = "nothing says that any node of the cluster has a GPU"
 	}
 	return &finding{diagnosis.Likely, says, []diagnosis.Evidence{n.NoGPU(b.scarce)}}
 }}
+
+// byOtherNames tells of a node that has devices by other names than the one that it lacks; nil for none.
+func byOtherNames(n *view.Node, lacks corev1.ResourceName) *finding {
+	var parts []string
+	claims := []diagnosis.Claim{diagnosis.That(diagnosis.Capacity, string(lacks), diagnosis.Is, "0")}
+	for _, name := range makers.Offered(n) {
+		q := n.Status.Capacity[name]
+		parts = append(parts, q.String()+" "+string(name))
+		claims = append(claims, diagnosis.That(diagnosis.Capacity, string(name), diagnosis.Is, q.String()))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	fact := "has " + strings.Join(parts, ", ") + ", and no " + string(lacks)
+	return &finding{diagnosis.Proven, fact, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
+}
 
 // lookedAll says whether something has looked for GPUs on all nodes.
 func lookedAll(c *Case) bool {

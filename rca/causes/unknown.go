@@ -113,6 +113,9 @@ var unknown = Rule{ID: diagnosis.Unknown, Tell: func(c *Case, n *view.Node, b *b
 	}
 	misnamed := c.IsOwn(diagnosis.Unknown) && !knownOfNVIDIA(b.scarce)
 	if strings.HasPrefix(string(b.scarce), nvidiaDomain) && !n.HasGPUs() && !misnamed {
+		if f := byOtherNames(n, b.scarce); f != nil {
+			return f
+		}
 		says := "no GPU on the node"
 		if !stack.Looked(n) {
 			says = "nothing says that the node has a GPU"

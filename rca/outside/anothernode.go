@@ -2,11 +2,13 @@ package outside
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/stack/parts"
 )
 
@@ -28,6 +30,9 @@ func orLess(c *edit.Workload, id diagnosis.CauseID) string {
 	name := c.WorkloadName()
 	switch {
 	case id == diagnosis.GPURequestTooLarge && !c.Cluster.HasGPUs():
+		if others := makers.OfferedIn(c.Cluster); len(others) > 0 {
+			return fmt.Sprintf(", or let %s ask for what there is, if it can run on that: %s", name, strings.Trim(fmt.Sprint(others), "[]"))
+		}
 		return ", or let " + name + " ask for none: no node is seen to have any"
 	case len(c.Asks) != 1 || c.Asks[0].Count != 1 || c.Asks[0].Profile != "":
 		return ", or let " + name + " ask for less"

@@ -64,7 +64,7 @@ var house = map[string][]string{
 	"rca/edit":              {"rca/causes", "rca/admission", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},
 	"rca/edit/edittest":     {"rca/edit", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/rcatest", "watcher/incident", "nodeprobe", "nodeprobe/sim"},
 	"rca/claims":            {"rca/edit", "rca/devices", "rca/kubelet", "rca/view", "rca/diagnosis"},
-	"rca/outside":           {"rca/edit", "rca/gangs", "rca/stack/parts", "rca/queues", "rca/queues/full", "rca/scaling", "rca/view", "rca/diagnosis", "watcher/incident"},
+	"rca/outside":           {"rca/edit", "rca/gangs", "rca/stack/makers", "rca/stack/parts", "rca/queues", "rca/queues/full", "rca/scaling", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/admit":             {"rca/edit", "rca/admission", "rca/stack", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/mend":              {"rca/edit", "rca/layouts", "rca/stack", "rca/terms", "rca/view", "rca/diagnosis", "nodeprobe", "watcher/incident", "rca/upkeep"},
 	"rca/retry":             {"rca/mend", "rca/edit", "rca/kubelet", "rca/stack/parts", "rca/view", "rca/diagnosis", "watcher/incident"},

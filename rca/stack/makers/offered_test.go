@@ -1,0 +1,35 @@
+package makers
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unpend/unpend/rca/cluster"
+	"github.com/unpend/unpend/rca/view"
+)
+
+// Devices have other names where another maker made them, or another plugin deals them out; NVIDIA's own are none, nor is what is
+// no GPU, or used up in name alone.
+func TestOtherNames(t *testing.T) {
+	st := &cluster.State{}
+	for i, has := range []corev1.ResourceList{
+		{"cpu": resource.MustParse("8"), "nvidia.com/gpu": resource.MustParse("8"), "rdma/hca": resource.MustParse("1")},
+		{"habana.ai/gaudi": resource.MustParse("8"), "amd.com/gpu": resource.MustParse("0")},
+		{"volcano.sh/vgpu-number": resource.MustParse("10"), "gpu.intel.com/xe": resource.MustParse("1"), "habana.ai/gaudi": resource.MustParse("1")},
+	} {
+		st.Nodes = append(st.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}, Status: corev1.NodeStatus{Capacity: has}})
+	}
+	w := view.New(st)
+	for name, want := range map[string]string{"n0": "[]", "n1": "[habana.ai/gaudi]", "n2": "[gpu.intel.com/xe habana.ai/gaudi volcano.sh/vgpu-number]"} {
+		if got := fmt.Sprint(Offered(w.Nodes[name])); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := fmt.Sprint(OfferedIn(w)); got != "[gpu.intel.com/xe habana.ai/gaudi volcano.sh/vgpu-number]" {
+		t.Error(got)
+	}
+}
