@@ -172,7 +172,7 @@ func (p *part) keptWaiting(mk *makers.Maker, resource corev1.ResourceName) *Find
 	for _, d := range p.s.kit.Sets(awaited) {
 		m := d.Misses(p.n)
 		if m.None() {
-			continue
+			return nil // its pod is to come
 		}
 		f := p.s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s, for which %s waits, does not run there: %s", mk.Has, resource, d.Namespace, d.Name, mk.Plug, d.Text(p.n, m)), d.Ref(), d.Text(p.n, m), d.Claims(p.n, m)...)
 		f.Certainty = diagnosis.Likely // that it waits for this, only its log says
