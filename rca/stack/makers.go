@@ -169,18 +169,18 @@ func (p *part) keptWaiting(mk *makers.Maker, resource corev1.ResourceName) *Find
 	if awaited == "" || p.State != parts.Waiting || p.s.kit.Pod(p.n, awaited) != nil {
 		return nil
 	}
-	for _, d := range p.s.kit.Sets(awaited) {
-		m := d.Misses(p.n)
-		if m.None() {
-			return nil // its pod is to come
-		}
-		f := p.s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s, for which %s waits, does not run there: %s", mk.Has, resource, d.Namespace, d.Name, mk.Plug, d.Text(p.n, m)), d.Ref(), d.Text(p.n, m), d.Claims(p.n, m)...)
-		f.Certainty = diagnosis.Likely // that it waits for this, only its log says
-		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(p.pod), p.Text(), p.Claims...))
-		f.Mends = []Mend{p.s.letOn(p.n, d, m, "")}
-		return f
+	sets := p.s.kit.Sets(awaited)
+	comes := slices.ContainsFunc(sets, func(d *parts.Set) bool { return d.Misses(p.n).None() })
+	if comes || len(sets) == 0 {
+		return nil // its pod is to come, or nothing is known that brings it
 	}
-	return nil
+	d := sets[0]
+	m := d.Misses(p.n)
+	f := p.s.finding(PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s and offers no %s: %s/%s, for which %s waits, does not run there: %s", mk.Has, resource, d.Namespace, d.Name, mk.Plug, d.Text(p.n, m)), d.Ref(), d.Text(p.n, m), d.Claims(p.n, m)...)
+	f.Certainty = diagnosis.Likely // that it waits for this, only its log says
+	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(p.pod), p.Text(), p.Claims...))
+	f.Mends = []Mend{p.s.letOn(p.n, d, m, "")}
+	return f
 }
 
 // works is another node on which a pod of the same DaemonSet has announced the resource; nil for none. What
