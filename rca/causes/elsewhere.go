@@ -82,7 +82,7 @@ var (
 		if !ok || w.OfGang() && c.membersRefused() || (c.IsOwn(diagnosis.GangIncomplete) || c.IsOwn(diagnosis.WorkloadDeadlock)) && !w.OfQueue() || c.unregistered() {
 			return nil
 		}
-		f := w.Finding()
+		f := w.Finding(c.Queue)
 		if k := queues.TooManyCards(c.Queue); k != nil && !w.OfQueue() {
 			f.Says, f.Evidence = k.Says()+"; "+f.Says, append(f.Evidence, k.Evidence(c.Queue)...)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/queues/full"
 )
 
 // TooLargeForAll says of a pod that its queue never admits whether it asks for more GPUs than any node has, and the queue could take
@@ -21,5 +21,5 @@ func TooLargeForAll(c *Case) bool {
 			asks[a.Resource], cut = *resource.NewQuantity(most, resource.DecimalSI), true
 		}
 	}
-	return cut && w != nil && queues.CouldTake(w, asks)
+	return cut && w != nil && full.CouldTake(w, asks)
 }

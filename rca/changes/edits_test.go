@@ -248,18 +248,23 @@ func TestStepsOfALayout(t *testing.T) {
 	}
 }
 
-// Of several alternatives the title says which one is made to fit.
+// Of several alternatives the title says which one is made to fit, and that none is left where what is missed was all that one of them asks.
 func TestWhichAlternativeIsWidened(t *testing.T) {
 	in := func(key string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{"x"}}
 	}
-	w := newWorld()
-	w.AddNode(sim.Node{Name: "n", Labels: map[string]string{"zone": "b"}})
-	w.Wait.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
-		{MatchExpressions: []corev1.NodeSelectorRequirement{in("pool")}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("zone")}}}}}}
-	c := w.bench(t, "Pod")
-	got := c.selecting(c.Node("n"), []terms.MissedLabel{{NodeSelectorRequirement: in("zone"), Key: "zone", Term: 1}})
-	if want := "by plan, medium risk: select zone=b too (alternative 2 of 2) in pod/w"; edittest.ToldAll(got) != want {
-		t.Errorf("%s, want %s", edittest.ToldAll(got), want)
+	for label, want := range map[string]string{
+		"zone": "by plan, medium risk: select zone=b too (alternative 2 of 2) in pod/w",
+		"rack": "by plan, medium risk: select no zone, and none of the 2 alternatives in pod/w",
+	} {
+		w := newWorld()
+		w.AddNode(sim.Node{Name: "n", Labels: map[string]string{label: "b"}})
+		w.Wait.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{in("pool")}}, {MatchExpressions: []corev1.NodeSelectorRequirement{in("zone")}}}}}}
+		c := w.bench(t, "Pod")
+		got := c.selecting(c.Node("n"), []terms.MissedLabel{{NodeSelectorRequirement: in("zone"), Key: "zone", Term: 1}})
+		if edittest.ToldAll(got) != want {
+			t.Errorf("%s: %s, want %s", label, edittest.ToldAll(got), want)
+		}
 	}
 }

@@ -86,7 +86,9 @@ func (c *Bench) selecting(n *view.Node, missed []terms.MissedLabel) []edit.Chang
 		risk = diagnosis.MediumRisk // it was meant, and not misspelled alone
 	}
 	if inAffinity {
-		if terms := len(view.RequiredAffinity(c.Pod).NodeSelectorTerms); terms > 1 {
+		if terms := len(view.RequiredAffinity(c.Pod).NodeSelectorTerms); terms > 1 && widened(c.Pod.Spec.Affinity, n.Node, missed).NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+			title += fmt.Sprintf(", and none of the %d alternatives", terms)
+		} else if terms > 1 {
 			title += fmt.Sprintf(" (alternative %d of %d)", missed[len(missed)-1].Term+1, terms)
 		}
 	}

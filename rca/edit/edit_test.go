@@ -301,3 +301,14 @@ func TestTolerationsReachThePodsOfUnknownWorkloads(t *testing.T) {
 		t.Errorf("%q, want %s", ch.Commands, want)
 	}
 }
+
+// What the GPU operator's own pods tolerate is a field of its ClusterPolicy.
+func TestTolerationsOfTheOperatorsPods(t *testing.T) {
+	w := edittest.New()
+	var ch edit.Change
+	edit.New(w.Case(t, "ClusterPolicy.nvidia.com")).EditTemplate(&ch, map[string]any{"tolerations": []corev1.Toleration{{Key: "workload", Operator: corev1.TolerationOpExists}}}, false)
+	const want = `kubectl -n a edit clusterpolicy.nvidia.com/w  # change spec.daemonsets.tolerations to [{"key":"workload","operator":"Exists"}]`
+	if got := strings.Join(ch.Commands, "; "); got != want || !ch.Manual {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -15,6 +15,9 @@ import (
 // written is a change of a pod spec as the workload's own kind has its fields: driver and executor of a SparkApplication have no
 // containers, but cores, memory and gpu of their own (spark-operator api/v1beta2, SparkPodSpec).
 func (c *Workload) written(spec map[string]any) string {
+	if t := spec["tolerations"]; t != nil && len(spec) == 1 && c.Incident.Workload.Kind == "ClusterPolicy.nvidia.com" {
+		return "spec.daemonsets.tolerations to " + string(diagnosis.MustJSON(t))
+	}
 	if kind := c.Incident.Workload.Kind; !strings.HasSuffix(kind, "SparkApplication.sparkoperator.k8s.io") || spec["containers"] == nil {
 		return string(diagnosis.MustJSON(spec))
 	}

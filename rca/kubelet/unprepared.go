@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,13 +89,13 @@ func Unserved(w *view.Cluster, unprepared []*corev1.Pod) string {
 	return n.Status.NodeInfo.KubeletVersion
 }
 
+// preparing are the kubelet's words, with the claim that the cause names, before those of the driver.
+var preparing = regexp.MustCompile(`(?i)^(failed to )?(prepare dynamic resources: )+((NodePrepareResources|NodePrepareResource) failed for claim \S+: )?`)
+
 // unpreparedBy is what the driver or the kubelet says, without the kubelet's wrapping
 // (pkg/kubelet/cm/dra/manager.go, PrepareResources).
 func unpreparedBy(says string) string {
-	for _, prefix := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: "} {
-		says = strings.TrimPrefix(says, prefix)
-	}
-	return says
+	return preparing.ReplaceAllString(says, "")
 }
 
 // UnpreparedSays is what the kubelet's event says of the pod.

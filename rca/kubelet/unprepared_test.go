@@ -18,3 +18,14 @@ func TestClaimsOfAPod(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// What the driver says comes without the kubelet's words before it, in any of its versions.
+func TestTheDriversOwnWords(t *testing.T) {
+	const words = "error preparing devices for claim 1: no such device"
+	for _, kubelets := range []string{"", "Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for claim ml/w-gpu-x: ",
+		"failed to prepare dynamic resources: NodePrepareResource failed for claim w: "} {
+		if got := unpreparedBy(kubelets + words); got != words {
+			t.Errorf("%q: %q", kubelets, got)
+		}
+	}
+}

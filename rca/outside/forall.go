@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/queues/full"
 	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -29,7 +30,7 @@ func forAll(c *edit.Workload, by string, ch edit.Change) []edit.Change {
 	if all := c.Queue.Counted(); len(all) > 0 {
 		uncount(&ch, &all[0])
 	}
-	if left := queues.Podless(c.Queue); len(left) > 0 {
+	if left := full.Podless(c.Queue); len(left) > 0 {
 		forget(&ch, left)
 	}
 	return append(growForAll(c, by), ch, askLess(c, "ask for less, or for fewer members at a time"))

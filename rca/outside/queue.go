@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/queues/full"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -38,6 +39,10 @@ func LetInByQueue(c *edit.Workload) []edit.Change {
 	}
 	if _, lacks := c.Queue.NoWorkload(); lacks {
 		return []edit.Change{queue(c)}
+	}
+	if w == nil && c.Cluster.State.Unread["Workload.kueue.x-k8s.io"] != "" {
+		return []edit.Change{queueChange(diagnosis.Manual, diagnosis.NoRisk, "Kueue admits it", "see whether Kueue has made a Workload for "+c.WorkloadName()+", and what that lacks: none was read", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io -o wide",
+			managersLog(c, "1h", c.Incident.Workload.Name)+"  # where there is none: why it has made none")}
 	}
 	if w == nil {
 		return []edit.Change{queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", "kubectl -n "+c.Pod.Namespace+" get workloads.kueue.x-k8s.io")}
@@ -109,7 +114,7 @@ func raiseQuota(c *edit.Workload, w *unstructured.Unstructured, look string) edi
 	if q := c.Queue.ClusterQueue(w); q != nil {
 		raise.Title = "raise the quota of ClusterQueue " + q.GetName()
 		raise.Commands = []string{look, "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota or borrowingLimit"}
-		if least := byHowMuch(c, w); least != "" {
+		if least := full.ByHowMuch(c.Queue, w); least != "" {
 			raise.Title += " " + least
 			raise.Commands[1] = "kubectl edit clusterqueues.kueue.x-k8s.io " + q.GetName() + "  # nominalQuota " + least
 		}
@@ -117,7 +122,7 @@ func raiseQuota(c *edit.Workload, w *unstructured.Unstructured, look string) edi
 	raise.Minutes = 1
 	raise.NeedlessOn = func(n *view.Node) bool { return c.Queue.QuotaOf(w).Spare(n) }
 	raise.Instead = func(pod *corev1.Pod) *edit.Change {
-		if !queues.CouldTake(w, view.PodRequests(pod)) {
+		if !full.CouldTake(w, view.PodRequests(pod)) {
 			return nil
 		}
 		wait := queueChange(diagnosis.Wait, diagnosis.NoRisk, "Kueue admits it", "wait until its queue admits it", look)

@@ -49,7 +49,7 @@ func TestWhatAQueueSays(t *testing.T) {
 // More quota is offered while the queue has too little, and not where Kueue has only not tried again.
 func TestQuotaThatIsUnusedIsNotRaised(t *testing.T) {
 	const wait = "by hand, none risk: wait until its queue admits it"
-	for reserved, want := range map[string]string{"7": wait, "8": wait + "; by hand, medium risk: raise the quota of ClusterQueue gpus"} {
+	for reserved, want := range map[string]string{"7": wait, "8": wait + "; by hand, medium risk: raise the quota of ClusterQueue gpus from 8 to 9 nvidia.com/gpu of flavor x"} {
 		w := edittest.New()
 		w.Asking(rcatest.List("nvidia.com/gpu", "1"))
 		add(t, &w.QueuedWorkloads, `{metadata: {namespace: a, name: wl}, spec: {queueName: team, podSets: [{name: main, count: 1}]}, status: {conditions: [{type: QuotaReserved, status: "False", message: "insufficient unused quota for nvidia.com/gpu in flavor x, 1 more needed"}]}}`)

@@ -42,8 +42,15 @@ func queue(c *edit.Workload) edit.Change {
 	} else if len(doubts) > 0 {
 		title = fmt.Sprintf("see whether Kueue is set up to leave out %s (it has made no Workload there), or let %s begin without it", strings.Join(doubts, " or "), c.WorkloadName())
 	}
+	named := c.Queue.Held != nil && c.Queue.Held.Named != nil
+	if named && u.Kind != "" && u.Controller != nil {
+		title = "have Kueue look after " + u.Kind + ": it has made no Workload of that kind, and none of what that makes"
+	}
 	commands = append(commands, fmt.Sprintf("kubectl -n %s get configmap kueue-manager-config -o yaml  # managedJobsNamespaceSelector: the labels of namespaces; integrations.frameworks: kinds", ns),
 		"kubectl get namespace "+c.Pod.Namespace+" --show-labels", log, list)
+	if named {
+		commands = append(commands, fmt.Sprintf("kubectl -n %s rollout restart deployment %s  # once that kind is among integrations.frameworks: it reads them as it starts", ns, manager))
+	}
 	if c.Incident.Workload.Kind == "Job" && len(doubts) > 0 && u.Controller != nil {
 		commands = append(commands, fmt.Sprintf(`kubectl -n %s patch %s --type merge -p '{"spec":{"suspend":false}}'  # where Kueue is not to look after it: it begins, and no queue counts it`, c.Pod.Namespace, c.WorkloadName()))
 	}

@@ -54,6 +54,13 @@ func (c *Case) NotAdmitted() *view.Finding {
 		behind, facts := u.says()
 		return view.Found(diagnosis.Likely, "Kueue has made no Workload for it, so no queue has looked at it"+behind, append(append(evidence, fact), facts...)...)
 	}
+	if w == nil && c.Cluster.State.Unread[workloadKind] != "" {
+		certainty := diagnosis.Proven
+		if c.Held != nil {
+			certainty = diagnosis.Likely // somebody else may have suspended it
+		}
+		return view.Found(certainty, says+"; Workloads were not read, so neither what it lacks is known, nor whether Kueue has made one for it", evidence...)
+	}
 	if w != nil {
 		if since, young := c.LetIn(w); !since.IsZero() {
 			return view.Found(diagnosis.Proven, c.letInSays(since, young), append(evidence, conditionFact(w, "Admitted"))...)
@@ -127,6 +134,10 @@ func (c *Case) heldBy() []diagnosis.Evidence {
 	}
 	evidence := []diagnosis.Evidence{diagnosis.Fact(ref, fact, claims...)}
 	if q := c.queueName(); q != "" {
+		if c.Held != nil && c.Held.Named != nil {
+			of := c.Held.Named
+			ref = view.ObjectRef(of.Kind, of.Namespace, of.Name)
+		}
 		evidence = append(evidence, diagnosis.Fact(ref, "queue "+q, diagnosis.That("metadata", "", diagnosis.Contains, q)))
 	}
 	return evidence

@@ -18,6 +18,9 @@ import (
 	"github.com/unpend/unpend/watcher/incident"
 )
 
+// workloadKind is under what Workloads are noted that were not read.
+const workloadKind = "Workload.kueue.x-k8s.io"
+
 // queuedWithin is how long Kueue may take to make a Workload for what it holds.
 const queuedWithin = time.Minute
 
@@ -26,7 +29,7 @@ const queuedWithin = time.Minute
 // read, and where Kueue waits for the rest of a group.
 func (c *Case) NoWorkload() (diagnosis.Evidence, bool) {
 	st := c.Cluster.State
-	if st.Unread["Workload.kueue.x-k8s.io"] != "" || c.Queued() != nil || c.Incident.Since.IsZero() || st.Now.Sub(c.Incident.Since) < queuedWithin || c.heldBy() == nil {
+	if st.Unread[workloadKind] != "" || c.Queued() != nil || c.Incident.Since.IsZero() || st.Now.Sub(c.Incident.Since) < queuedWithin || c.heldBy() == nil {
 		return diagnosis.Evidence{}, false
 	}
 	if lacks, _ := c.GroupLacks(); lacks != "" {
@@ -80,6 +83,9 @@ func (c *Case) WhyUnqueued() *Unqueued {
 		return u
 	}
 	u.Namespace, u.Kind = c.Held.Owner.Namespace, c.Held.Owner.Kind
+	if c.Held.Named != nil {
+		u.Kind = c.Held.Named.Kind
+	}
 	for _, w := range c.Cluster.State.QueuedWorkloads {
 		if w.GetNamespace() == u.Namespace {
 			u.Namespace = ""

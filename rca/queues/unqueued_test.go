@@ -16,6 +16,7 @@ import (
 // its Workload has no other.
 func TestHeldWithoutAWorkload(t *testing.T) {
 	const held, none = "proven: its queue (Kueue) has not admitted it" + atGate, "likely: Kueue has made no Workload for it, so no queue has looked at it" + atGate
+	const unread = "proven: its queue (Kueue) has not admitted it; Workloads were not read, so neither what it lacks is known, nor whether Kueue has made one for it" + atGate
 	const missing, unowned = none + "\nPod/a/w: its Workload group-4 is not among those that were read", none + "\nPod/a/w: none of the Workloads that were read stands for it"
 	group := func(w *rcatest.World) {
 		gated(w)
@@ -28,7 +29,7 @@ func TestHeldWithoutAWorkload(t *testing.T) {
 	}{
 		"a pod by itself":    {gated, false, unowned},
 		"it is new":          {gated, true, held},
-		"they are not read":  {func(w *rcatest.World) { gated(w); w.Unread["Workload.kueue.x-k8s.io"] = "x" }, false, held},
+		"they are not read":  {func(w *rcatest.World) { gated(w); w.Unread["Workload.kueue.x-k8s.io"] = "x" }, false, unread},
 		"that of its group":  {group, false, missing},
 		"another of its own": {func(w *rcatest.World) { group(w); queued(w, nil, nil) }, false, missing},
 	} {

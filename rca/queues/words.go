@@ -3,6 +3,7 @@ package queues
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -113,7 +114,7 @@ func (w Word) OfGang() bool {
 }
 
 // Finding is that the scheduler decides, and what it says.
-func (w Word) Finding() *view.Finding {
+func (w Word) Finding(c *Case) *view.Finding {
 	certainty := diagnosis.Likely
 	if w.lasting {
 		certainty = diagnosis.Proven
@@ -121,12 +122,40 @@ func (w Word) Finding() *view.Finding {
 	if w.OfTimeout() {
 		return view.Found(certainty, view.Quotable(w.component, 63)+" has given its application up ("+reservationTimeout+"): not all of its gang had a node in time, and what is made since under the same id gets none", w.Evidence())
 	}
-	return view.Found(certainty, view.Quotable(w.component, 63)+" decides, and says "+view.Quotable(w.reason, 63)+": "+view.Quotable(w.message, maxQuote), w.Evidence())
+	offered, evidence := w.offered(c)
+	return view.Found(certainty, view.Quotable(w.component, 63)+" decides, and says "+view.Quotable(w.reason, 63)+": "+w.quote()+offered, append(evidence, w.told(w.quote()))...)
+}
+
+// quote is the message, or its two ends: kube-scheduler's begins with what counts, and others end with it.
+func (w Word) quote() string {
+	if _, plugins := whatif.ParseMessage(w.message); plugins {
+		return view.Quotable(w.message, maxQuote)
+	}
+	return view.Told(view.Quotable(w.message, 4000), maxQuote)
+}
+
+// noneHas are KAI's words for what no node of a node pool is known to have.
+var noneHas = regexp.MustCompile(`(?i)no\s+node\s+in\s+the\s+\S+\s+node-pool\s+has\s+(\S+)\s+resources`)
+
+// offered is who offers, by the API server, what the scheduler says that no node has.
+func (w Word) offered(c *Case) (string, []diagnosis.Evidence) {
+	m := noneHas.FindStringSubmatch(w.message)
+	if m == nil {
+		return "", nil
+	}
+	for _, n := range c.Cluster.SortedNodes() {
+		if q := n.Status.Allocatable[corev1.ResourceName(m[1])]; !q.IsZero() {
+			return fmt.Sprintf("; %s offers %s of it", n.Name, q.String()), []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fmt.Sprintf("offers %s %s", q.String(), m[1]), diagnosis.That(diagnosis.Allocatable, m[1], diagnosis.Is, q.String()))}
+		}
+	}
+	return "", nil
 }
 
 // Evidence quotes it.
-func (w Word) Evidence() diagnosis.Evidence {
-	return diagnosis.Fact(w.about, fmt.Sprintf("%s says %s: %s", view.Quotable(w.component, 63), view.Quotable(w.reason, 63), view.Quotable(w.message, maxQuote)), diagnosis.Says(w.message))
+func (w Word) Evidence() diagnosis.Evidence { return w.told(view.Quotable(w.message, maxQuote)) }
+
+func (w Word) told(quoted string) diagnosis.Evidence {
+	return diagnosis.Fact(w.about, fmt.Sprintf("%s says %s: %s", view.Quotable(w.component, 63), view.Quotable(w.reason, 63), quoted), diagnosis.Says(w.message))
 }
 
 // Foreign says whether a scheduler does not run kube-scheduler's code alone: it is known for

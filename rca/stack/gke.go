@@ -17,6 +17,9 @@ const (
 // googlesInstaller is where the DaemonSets are that install a driver on GKE's nodes.
 const googlesInstaller = "https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master/nvidia-driver-installer/"
 
+// googlesPlugin is the manifest of the device plugin that GKE itself brings to its nodes.
+const googlesPlugin = "https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/master/cmd/nvidia_gpu/device-plugin.yaml"
+
 // undriven: GKE's own device plugin runs on a node of a pool for which GKE installs no driver, and nobody else does: it
 // waits for one without a word. nil elsewhere, and where an installer is there or GPUs were announced before.
 func (l *pluginLink) undriven() *Finding {

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -124,7 +125,9 @@ func (s *Stack) install(n *view.Node) Mend {
 		m.Commands = append(helm, parts.ReuseOperator(s.w, "")+"--set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
 	case n.Labels[view.LabelGKE] != "":
 		m.Title = "give GKE's node its device plugin back"
-		m.Commands = []string{"kubectl -n kube-system get daemonset nvidia-gpu-device-plugin", "# GKE makes it for node pools with GPUs: see the pool", "gcloud container node-pools describe POOL --cluster CLUSTER"}
+		m.Commands = []string{"kubectl -n kube-system get daemonsets | grep gpu-device-plugin  # GKE's own: none is there",
+			"curl -fsSL " + googlesPlugin + " | grep -v addonmanager | kubectl apply -f -  # Google's, for all nodes with label " + view.LabelGKE + "; the line left out would let GKE's addon manager take it away again",
+			"# or have GKE bring its own: gcloud container clusters upgrade CLUSTER --master, or a new pool: gcloud container node-pools describe " + cmp.Or(n.Labels[gkePool], "POOL") + " --cluster CLUSTER  # shows what it was made with"}
 	case n.Labels["kubernetes.azure.com/agentpool"] != "":
 		m.Title = "install NVIDIA's device plugin, which announces the GPUs of " + n.Name
 		m.Steps = []string{"install the device plugin alone: AKS' images for GPUs have driver and container toolkit, unless the node pool was made without (--gpu-driver none)"}

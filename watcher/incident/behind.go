@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,21 @@ func (q workloads) holds(k maker, lookup Lookup) (held bool, behind *metav1.Owne
 	}
 	h := q[k.ref()]
 	return h != nil && (h.owner.UID == "" || k.GetUID() == "" || h.owner.UID == k.GetUID()), nil
+}
+
+// named is who names a queue and has what it makes begin at once, where such a Job of it is suspended all the same and no
+// Workload stands for either: Kueue suspends what it takes for its own, and has counted neither (kueue issue 2612). nil for nobody.
+func (m Makers) named(k maker, q workloads, lookup Lookup) *Held {
+	chain := Owners(k.Child(), lookup)[1:]
+	if slices.ContainsFunc(chain, func(r Ref) bool { return q[r] != nil }) {
+		return nil
+	}
+	for _, h := range m.Held {
+		if h.frees && h.Labels[QueueLabel] != "" && h.DeletionTimestamp == nil && slices.Contains(chain[1:], h.ref()) {
+			return h
+		}
+	}
+	return nil
 }
 
 // inTurn is what lets its Jobs begin one after the other (jobset, startupPolicy): one that is suspended

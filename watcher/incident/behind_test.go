@@ -24,9 +24,14 @@ func TestKueueHoldsAJobThatNamesNoQueue(t *testing.T) {
 		aRayJob = "ray.io/v1, kind: RayJob"
 		aSet    = "jobset.x-k8s.io/v1alpha2, kind: JobSet"
 	)
+	set := func(queue, spec string) *Held {
+		h, _ := HeldOf(JobSet, object(t, `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {namespace: ml, name: set, uid: o, labels: {kueue.x-k8s.io/queue-name: "`+queue+`"}}, spec: {`+spec+`}}`))
+		return h
+	}
 	by := func(apiVersion, kind, name string) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: "o", Controller: new(true)}}
 	}
+	ofSet := by("jobset.x-k8s.io/v1alpha2", "JobSet", "set")
 	rayJob := by("ray.io/v1", "RayJob", "ppo")
 	for name, tc := range map[string]struct {
 		owner []metav1.OwnerReference
@@ -34,18 +39,24 @@ func TestKueueHoldsAJobThatNamesNoQueue(t *testing.T) {
 		held  []*Held
 		want  string
 	}{
-		"nobody's":                        {want: ""},
-		"Kueue looks after others":        {held: []*Held{workload(aJob, "other", "x", "")}},
-		"a Workload stands for it":        {held: []*Held{workload(aJob, "train", "j", "")}, want: "2 of 2"},
-		"and is admitted":                 {held: []*Held{workload(aJob, "train", "j", yes)}, want: "2 of 2"},
-		"and is finished":                 {held: []*Held{workload(aJob, "train", "j", `{type: Finished, status: "True"}`)}},
-		"of another of its name":          {held: []*Held{workload(aJob, "train", "k", "")}},
-		"its owner is admitted":           {owner: rayJob, held: []*Held{workload(aRayJob, "ppo", "o", yes)}, want: "2 of 2 behind ppo"},
-		"and a Workload stands for it":    {owner: rayJob, held: []*Held{workload(aJob, "train", "j", ""), workload(aRayJob, "ppo", "o", yes)}, want: "2 of 2 behind ppo"},
-		"its owner is not admitted":       {owner: rayJob, held: []*Held{workload(aRayJob, "ppo", "o", "")}, want: "main 1"},
-		"its owner was evicted":           {owner: rayJob, held: []*Held{workload(aRayJob, "ppo", "o", yes+`, {type: Evicted, status: "True"}`)}},
-		"its owner lets it begin in turn": {owner: by("jobset.x-k8s.io/v1alpha2", "JobSet", "set"), held: []*Held{workload(aSet, "set", "o", yes)}},
-		"it runs":                         {owner: rayJob, edit: func(j *batchv1.Job) { j.Spec.Suspend = nil; j.Status.Active = 2 }, held: []*Held{workload(aRayJob, "ppo", "o", yes)}},
+		"nobody's":                                         {want: ""},
+		"Kueue looks after others":                         {held: []*Held{workload(aJob, "other", "x", "")}},
+		"a Workload stands for it":                         {held: []*Held{workload(aJob, "train", "j", "")}, want: "2 of 2"},
+		"and is admitted":                                  {held: []*Held{workload(aJob, "train", "j", yes)}, want: "2 of 2"},
+		"and is finished":                                  {held: []*Held{workload(aJob, "train", "j", `{type: Finished, status: "True"}`)}},
+		"of another of its name":                           {held: []*Held{workload(aJob, "train", "k", "")}},
+		"its owner is admitted":                            {owner: rayJob, held: []*Held{workload(aRayJob, "ppo", "o", yes)}, want: "2 of 2 behind ppo"},
+		"and a Workload stands for it":                     {owner: rayJob, held: []*Held{workload(aJob, "train", "j", ""), workload(aRayJob, "ppo", "o", yes)}, want: "2 of 2 behind ppo"},
+		"its owner is not admitted":                        {owner: rayJob, held: []*Held{workload(aRayJob, "ppo", "o", "")}, want: "main 1"},
+		"its owner was evicted":                            {owner: rayJob, held: []*Held{workload(aRayJob, "ppo", "o", yes+`, {type: Evicted, status: "True"}`)}},
+		"its owner lets it begin in turn":                  {owner: by("jobset.x-k8s.io/v1alpha2", "JobSet", "set"), held: []*Held{workload(aSet, "set", "o", yes)}},
+		"its owner names a queue, and would have it begin": {owner: ofSet, held: []*Held{set("team", "")}, want: "2 of 2 in team for set"},
+		"but names none":                                   {owner: ofSet, held: []*Held{set("", "")}},
+		"but is suspended itself":                          {owner: ofSet, held: []*Held{set("team", "suspend: true")}},
+		"but lets its Jobs begin in turn":                  {owner: ofSet, held: []*Held{set("team", "startupPolicy: {startupPolicyOrder: InOrder}")}},
+		"but another manages it":                           {owner: ofSet, held: []*Held{set("team", "managedBy: kueue.x-k8s.io/multikueue")}},
+		"and a Workload stands for the owner":              {owner: ofSet, held: []*Held{set("team", ""), workload(aSet, "set", "o", "")}, want: "set-main 1"},
+		"it runs":                                          {owner: rayJob, edit: func(j *batchv1.Job) { j.Spec.Suspend = nil; j.Status.Active = 2 }, held: []*Held{workload(aRayJob, "ppo", "o", yes)}},
 		"it is over": {owner: rayJob, edit: func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		}, held: []*Held{workload(aRayJob, "ppo", "o", yes)}},
@@ -66,6 +77,9 @@ func TestKueueHoldsAJobThatNamesNoQueue(t *testing.T) {
 				}
 				if r.Behind != nil {
 					text += " behind " + r.Behind.Name
+				}
+				if r.Named != nil {
+					text += " for " + r.Named.Name
 				}
 				if r.Owner.Kind != "Job" { // the owner itself
 					text = strings.TrimPrefix(strings.TrimSuffix(r.Pod.Name, "-?"), "ppo-") + " " + fmt.Sprint(r.Missing)

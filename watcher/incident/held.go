@@ -31,6 +31,8 @@ type Held struct {
 	// makes: it makes pods itself, without a queue. aside: not now, for it is suspended. unordered: it does
 	// not make one set after the other.
 	makes, aside, unordered bool
+	// frees: it makes Jobs, and has each of them begin as soon as it is made.
+	frees bool
 	// answers: its operator makes its pods itself and writes a status at its first look. untouched: it has none.
 	answers, untouched bool
 	// lacks is what it says itself of a pod that it could not make; nil: nothing.
@@ -118,6 +120,9 @@ func HeldOf(gk schema.GroupKind, o *unstructured.Unstructured) (*Held, bool) {
 	}
 	h := &Held{kind: KindOf(gk), ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 		OwnerReferences: o.GetOwnerReferences(), CreationTimestamp: o.GetCreationTimestamp(), DeletionTimestamp: o.GetDeletionTimestamp()}}
+	if queue := o.GetLabels()[QueueLabel]; queue != "" {
+		h.Labels = map[string]string{QueueLabel: queue}
+	}
 	read(o, h)
 	status, _, err := unstructured.NestedMap(o.Object, "status")
 	h.untouched = err == nil && len(status) == 0

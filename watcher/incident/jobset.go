@@ -19,8 +19,11 @@ const (
 )
 
 type jobSetSpec struct {
-	Suspend        *bool   `json:"suspend,omitempty"`
-	ManagedBy      *string `json:"managedBy,omitempty"`
+	Suspend       *bool   `json:"suspend,omitempty"`
+	ManagedBy     *string `json:"managedBy,omitempty"`
+	StartupPolicy struct {
+		Order string `json:"startupPolicyOrder,omitempty"`
+	} `json:"startupPolicy,omitempty"`
 	ReplicatedJobs []struct {
 		Name     string `json:"name"`
 		Replicas *int32 `json:"replicas,omitempty"`
@@ -43,6 +46,7 @@ func ofJobSet(o *unstructured.Unstructured, h *Held) {
 	}
 	by := ptr.Deref(spec.ManagedBy, jobSetController)
 	h.makes, h.aside = by == jobSetController, ptr.Deref(spec.Suspend, false)
+	h.frees = h.makes && !h.aside && !h.over && spec.StartupPolicy.Order != "InOrder"
 	for _, j := range spec.ReplicatedJobs {
 		each := int(ptr.Deref(j.Template.Spec.Parallelism, 1))
 		if n := j.Template.Spec.Completions; n != nil {

@@ -34,6 +34,8 @@ type Refusal struct {
 	Queue string
 	// Behind is what owns it and was let begin, though it was not itself; nil for most.
 	Behind *metav1.OwnerReference
+	// Named is what owns it, names the queue, and is not suspended; nil where it names one itself, or nobody does.
+	Named *Ref
 	// Group is the PodGroup of the pods, where their own scheduler's queue holds it; empty where
 	// another's does, or none.
 	Group string
@@ -80,8 +82,14 @@ func (m Makers) Refusals(pods []*corev1.Pod, lookup Lookup) []Refusal {
 	kueue := sync.OnceValue(m.kueue)
 	for _, k := range m.All() {
 		n, held, behind := k.missing(), k.queue != "", (*metav1.OwnerReference)(nil)
+		var named *Ref
 		if k.aside > 0 && k.GetDeletionTimestamp() == nil {
-			if held, behind = kueue().holds(k, lookup); held {
+			held, behind = kueue().holds(k, lookup)
+			if h := m.named(k, kueue(), lookup); !held && h != nil {
+				of := h.ref()
+				held, named, k.queue = true, &of, h.Labels[QueueLabel]
+			}
+			if held {
 				n, k.Wants = k.aside, k.aside
 			}
 		}
@@ -99,7 +107,7 @@ func (m Makers) Refusals(pods []*corev1.Pod, lookup Lookup) []Refusal {
 			}
 			since, says = e.first, e.says
 		}
-		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says, Held: held, Queue: k.queue, Behind: behind})
+		out = append(out, Refusal{Owner: k.ref(), Pod: m.Next(k), Wants: k.Wants, Missing: n, Since: since, Version: k.GetResourceVersion(), Says: says, Held: held, Queue: k.queue, Behind: behind, Named: named})
 	}
 	lacking := append(m.lacking(pods, events), m.behind(pods, kueue, lookup)...)
 	begun := sync.OnceValue(func() map[Ref]bool { // few clusters have anybody who waits in a queue

@@ -68,3 +68,22 @@ func TestARowSaysWhatHoldsForItsNodes(t *testing.T) {
 		t.Errorf("of nodes that differ all is said:\n%s", got)
 	}
 }
+
+// Words of which the middle was left out lose more of it where there is less room, and keep both ends.
+func TestWordsKeepBothEnds(t *testing.T) {
+	const words = "kai says that the resources were not found for it in all … 3 nodes: no node in the default node-pool has GPUs"
+	for _, tc := range []struct {
+		says          string
+		beside, lines int
+		want          string
+	}{
+		{words, 0, 4, words},
+		{words, 0, 2, "kai says that the … no node in the default node-pool has GPUs"},
+		{words, 20, 2, "kai says that the … node-pool has GPUs"},
+		{"nothing was left out of this, which does not fit into two lines of it", 0, 2, "nothing was left out of this, which does not fit into two lines of it"},
+	} {
+		if got := (style{}).ofBothEnds(tc.says, tc.beside, 30, tc.lines); got != tc.want {
+			t.Errorf("%d lines: %q, want %q", tc.lines, got, tc.want)
+		}
+	}
+}

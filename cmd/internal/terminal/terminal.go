@@ -135,6 +135,28 @@ func (o style) ends(left, right string, n int) string {
 // fold breaks s into lines of n columns and cuts nothing but a word that is longer.
 func (o style) fold(s string, n int) []string { return o.wrap(s, n, maxFolded) }
 
+// between stands where the middle of somebody's words was left out: their end was kept, for it tells most.
+const between = " … "
+
+// ofBothEnds leaves more of the middle out of a text that lacks some already, until it fits into the lines beside what
+// stands at the end of the last.
+func (o style) ofBothEnds(s string, beside, n, lines int) string {
+	head, tail, both := strings.Cut(s, between)
+	for both && len(o.wrap(s+strings.Repeat("x", beside), n, 2*lines+9)) > lines {
+		h, t := strings.LastIndex(head, " "), strings.Index(tail, " ")
+		switch {
+		case h > 0 && 3*width(head) > n*lines:
+			head = head[:h]
+		case t >= 0:
+			tail = tail[t+1:]
+		default:
+			both = false
+		}
+		s = head + between + tail
+	}
+	return s
+}
+
 // wrap breaks s into at most lines lines of n columns; what does not fit is cut.
 func (o style) wrap(s string, n, lines int) []string {
 	// Names are not broken at their hyphens.

@@ -278,7 +278,7 @@ const maxRowLines = 3
 // does not fit and more lines may be taken, at the end of the last.
 func (o reasons) rowLines(r row, room, lines int) []string {
 	if r.ids == "" {
-		return o.wrap(r.says, room, lines)
+		return o.wrap(o.ofBothEnds(r.says, 0, room, lines), room, lines)
 	}
 	ids := o.cut(r.ids, room)
 	left := room - width(ids) - 2
@@ -288,7 +288,7 @@ func (o reasons) rowLines(r row, room, lines int) []string {
 	}
 	parts := []string{r.says}
 	if width(r.says) > left && lines > 1 {
-		parts = o.wrap(r.says, room, lines)
+		parts = o.wrap(o.ofBothEnds(r.says, width(ids)+2, room, lines), room, lines)
 		if width(parts[len(parts)-1]) > left && len(parts) < lines {
 			parts = append(parts, "")
 		}

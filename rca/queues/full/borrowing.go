@@ -34,17 +34,20 @@ func Borrows(q, w *unstructured.Unstructured, name corev1.ResourceName, pod core
 	set, _ := sets[0].(map[string]any) //nolint:errcheck // what is no set has no count
 	asks := pod[name].DeepCopy()
 	asks.Mul(int64(view.AsInt(set["count"])))
-	most, known := nominal(q, name)
+	most, known := nominal(q, "", string(name))
 	return known && asks.Cmp(most) > 0
 }
 
-// nominal is the most that one flavor of a ClusterQueue has of a resource; false where none has a quota of it.
-func nominal(q *unstructured.Unstructured, name corev1.ResourceName) (most resource.Quantity, known bool) {
+// nominal is the most that one flavor of a ClusterQueue has of a resource, or that one alone; false where none has a quota of it.
+func nominal(q *unstructured.Unstructured, only, name string) (most resource.Quantity, known bool) {
 	groups, _, _ := unstructured.NestedSlice(q.Object, "spec", "resourceGroups") //nolint:errcheck // what is no list has none
 	for _, g := range groups {
 		for _, flavor := range items(g, "flavors") {
+			if only != "" && flavor["name"] != only {
+				continue
+			}
 			for _, r := range items(flavor, "resources") {
-				if has, err := resource.ParseQuantity(fmt.Sprint(r["nominalQuota"])); err == nil && r["name"] == string(name) && (!known || has.Cmp(most) > 0) {
+				if has, err := resource.ParseQuantity(fmt.Sprint(r["nominalQuota"])); err == nil && r["name"] == name && (!known || has.Cmp(most) > 0) {
 					most, known = has, true
 				}
 			}

@@ -31,7 +31,7 @@ func ForGPUs(n *view.Node) (steps, commands []string) {
 		return nil, nil
 	}
 	steps = []string{"see which image the machine has: of EKS's, those for GPUs have NVIDIA's driver, its toolkit and its runtime by default (AL2_x86_64_GPU, AL2023_x86_64_NVIDIA, BOTTLEROCKET_x86_64_NVIDIA), the others none of them",
-		"with another, have its group take the one for GPUs: its machines are made again", "with that one, see what nvidia-smi says on the machine: an older driver knows no newer GPU"}
+		"with another, have its group take the one for GPUs: its machines are made again", "with that one, see what nvidia-smi says on the machine: one older than the GPU does not know it, and a newer one has dropped old GPUs (470 is the last for Kepler: K80)"}
 	commands = ofPool(n)
 	if group := n.Labels[nodeGroup]; group != "" {
 		commands = []string{"aws eks describe-nodegroup --cluster-name CLUSTER --nodegroup-name " + group + " --query 'nodegroup.[amiType,releaseVersion]'  # a group keeps its type: another image is another group"}

@@ -1,4 +1,4 @@
-package outside
+package full
 
 import (
 	"fmt"
@@ -7,18 +7,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/queues"
 )
 
-// byHowMuch is from what to what the quota of a ClusterQueue is to be raised at the least, by Kueue's own figures: empty where it
+// ByHowMuch is from what to what the quota of a ClusterQueue is to be raised at the least, by Kueue's own figures: empty where it
 // does not say them of one resource alone, or where a cohort could lend some of it, so that they are not those of the quota.
-func byHowMuch(c *edit.Workload, w *unstructured.Unstructured) string {
-	all := queues.Shorts(w)
-	if len(all) == 0 || slices.ContainsFunc(all, func(s queues.Short) bool { return s.Resource != all[0].Resource }) {
+func ByHowMuch(c *queues.Case, w *unstructured.Unstructured) string {
+	q := c.ClusterQueue(w)
+	if q == nil || inCohort(q) {
 		return ""
 	}
-	if q := c.Queue.ClusterQueue(w); q == nil || inCohort(q) {
+	all := shorts(w)
+	if len(all) == 0 {
+		all = unused(q, w)
+	}
+	if len(all) == 0 || slices.ContainsFunc(all, func(s short) bool { return s.Resource != all[0].Resource }) {
 		return ""
 	}
 	var parts, flavors []string

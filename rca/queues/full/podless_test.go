@@ -1,4 +1,4 @@
-package queues
+package full
 
 import (
 	"testing"
@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/rcatest"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // A group of which no pod is left, and that nothing owns, is left behind once it is not new; Volcano counts it as long as it is Inqueue.
@@ -20,7 +22,9 @@ func TestGroupsThatAreLeftBehind(t *testing.T) {
 		"it is new": {func(_ *rcatest.World, g *unstructured.Unstructured) {
 			g.SetCreationTimestamp(metav1.Time{Time: rcatest.Noon.Add(time.Second - forsaken)})
 		}, false},
-		"it is not let in": {func(_ *rcatest.World, g *unstructured.Unstructured) { set(g, "Pending", "status", "phase") }, false},
+		"it is not let in": {func(_ *rcatest.World, g *unstructured.Unstructured) {
+			g.Object["status"] = map[string]any{"phase": "Pending"}
+		}, false},
 		"something owns it": {func(_ *rcatest.World, g *unstructured.Unstructured) {
 			yes := true
 			g.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Job", Name: "j", Controller: &yes}})
@@ -34,13 +38,19 @@ func TestGroupsThatAreLeftBehind(t *testing.T) {
 		}, true},
 		"pods are not read": {func(w *rcatest.World, _ *unstructured.Unstructured) { w.Unread["Pod"] = "x" }, false},
 	} {
-		c := open(t, func(w *rcatest.World) {
-			g := object("a", "g", map[string]any{"status": map[string]any{"phase": "Inqueue"}})
+		w := rcatest.NewWorld()
+		func() {
+			g := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "g"}, "status": map[string]any{"phase": "Inqueue"}}}
 			g.SetCreationTimestamp(metav1.Time{Time: rcatest.Noon.Add(-forsaken)})
 			tc.edit(w, g)
 			w.PodGroups.Volcano = []*unstructured.Unstructured{g}
-		})
-		if got := Podless(c); (len(got) == 1) != tc.left {
+		}()
+		v, done, err := view.Open(t.Context(), w.State, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(done)
+		if got := Podless(&queues.Case{Cluster: v, Pod: w.Wait}); (len(got) == 1) != tc.left {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
