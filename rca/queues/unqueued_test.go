@@ -55,6 +55,16 @@ func TestHeldWithoutAWorkload(t *testing.T) {
 	}
 }
 
+// Without Workloads to read, who suspended a Job is not known: it is told of the queue that its owner names.
+func TestASuspendedJobWithoutWorkloadsToRead(t *testing.T) {
+	c := open(t, func(w *rcatest.World) { w.Unread["Workload.kueue.x-k8s.io"] = "x" })
+	c.Held = &incident.Refusal{Owner: incident.Ref{Kind: "Job", Namespace: "a", Name: "set-0"}, Wants: 1, Queue: "team", Named: &incident.Ref{Kind: "JobSet", Namespace: "a", Name: "set"}}
+	const want = "likely: its queue (Kueue) has not admitted it; Workloads were not read, so neither what it lacks is known, nor whether Kueue has made one for it\nJob/a/set-0: suspended, and wants 1 pod\nJobSet/a/set: queue team"
+	if got := told(c.NotAdmitted()); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // A StrictFIFO queue looks at nobody behind a Workload that it cannot admit: who that is is told, as long
 // as Kueue has said nothing of the one behind.
 func TestBehindTheHeadOfAQueue(t *testing.T) {
