@@ -60,14 +60,14 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 		return []edit.Change{ch}
 	}
 	ns := c.Pod.Namespace
-	title, volume := "make PersistentVolumeClaim "+claim+", or name one that exists", ""
+	title, volume, mark := "make PersistentVolumeClaim "+claim+", or name one that exists", "", ""
 	for _, p := range c.Cluster.State.PVCs {
 		if p.Namespace != ns || p.Name != claim {
 			continue
 		}
 		title, volume = "see why PersistentVolumeClaim "+claim+" is not bound", p.Spec.VolumeName
 		if why := terms.Unbound(c.Cluster, p); why != "" {
-			title = fmt.Sprintf("have somebody make a volume for PersistentVolumeClaim %s: %s", claim, why)
+			title, mark = fmt.Sprintf("have somebody make a volume for PersistentVolumeClaim %s: %s", claim, why), terms.DefaultFor(c.Cluster, p)
 		}
 		if volume != "" && terms.Unbound(c.Cluster, p) != "" {
 			title, volume = "have PersistentVolumeClaim "+claim+" and its volume be of one StorageClass, by who makes them: "+terms.Unbound(c.Cluster, p), ""
@@ -89,6 +89,8 @@ func (c *Bench) lookAtVolume(n *view.Node) []edit.Change {
 	}
 	if strings.HasPrefix(title, "have somebody") && byPeople(c, ns, claim) {
 		commands = append(commands, "kubectl get pv", fmt.Sprintf("# then, for each claim of %s, make a PersistentVolume of that class (one local to a node names it in spec.nodeAffinity), as large as is asked; or have the claims made again of a class with a provisioner (a claim's class cannot change)", c.WorkloadName()))
+	} else if mark != "" {
+		commands = append(commands, "kubectl get storageclasses", mark, "# or make a PersistentVolume for it")
 	} else if strings.HasPrefix(title, "have somebody") {
 		commands = append(commands, "kubectl get storageclasses", "# then make the class, or mark one as the default, and have the claim made again (its class cannot change); or make a PersistentVolume for it")
 	}

@@ -27,7 +27,7 @@ func TestWhatIsDoneAboutVolumes(t *testing.T) {
 		"none is asked":        {[]string{""}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "", 0},
 		"it is not there":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
 		"another namespace's":  {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("b", "data", "v")}, "make PersistentVolumeClaim data in a, or run deployment/w in b, where one of that name is", 2},
-		"it is not bound":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "")}, "have somebody make a volume for PersistentVolumeClaim data: it names no StorageClass, and none is the default", 3},
+		"it is not bound":      {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "")}, "have somebody make a volume for PersistentVolumeClaim data: it names no StorageClass, and none is the default", 4},
 		"it is somewhere else": {[]string{"data"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "have the data of PersistentVolumeClaim data where a node has room for the pod, or such a node where volume v is", 4},
 		"the first of two":     {[]string{"", "data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "other", "v")}, "make PersistentVolumeClaim data, or name one that exists", 2},
 		"the second alone":     {[]string{"data", "other"}, []*corev1.PersistentVolumeClaim{claim("a", "data", "v")}, "make PersistentVolumeClaim other, or name one that exists", 2},

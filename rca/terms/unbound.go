@@ -17,6 +17,28 @@ import (
 // defaultClass marks the StorageClass of claims that name none (storage/util, 1.37).
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
+// unclassed is what the controller of volumes says of a claim that names no StorageClass, while none is the default and no volume
+// is there for it (pkg/controller/volume/persistentvolume, FailedBinding).
+const unclassed = "no storage class is set"
+
+// DefaultFor is the command by which a claim that leaves its StorageClass open gets one: it takes the default by itself, also one
+// that is marked as that later (1.28). Empty for a claim that names one, or wants none.
+func DefaultFor(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
+	if p.Spec.StorageClassName != nil {
+		return ""
+	}
+	class := "NAME"
+	made := slices.DeleteFunc(slices.Clone(w.State.StorageClasses), func(c *storagev1.StorageClass) bool { return c.Provisioner == noProvisioner })
+	if len(made) == 1 {
+		class = made[0].Name
+	}
+	mark := "kubectl annotate storageclasses " + class + " " + defaultClass + "=true  # PersistentVolumeClaim " + p.Name + ", which names none, takes the default by itself"
+	if len(made) == 0 && w.State.Unread["StorageClass"] == "" {
+		mark += "; first install what makes volumes here and brings a class (the CSI driver of your cloud or storage, or local-path-provisioner for one machine's disk): none is there"
+	}
+	return mark
+}
+
 // Missing is the first PersistentVolumeClaim that a pod names and that does not exist; empty: none, or claims were not read.
 func Missing(w *view.Cluster, pod *corev1.Pod) string {
 	if w.State.Unread["PersistentVolumeClaim"] != "" {
@@ -41,6 +63,9 @@ func Unbound(w *view.Cluster, p *corev1.PersistentVolumeClaim) string {
 	case p.Spec.VolumeName != "":
 		return misclassed(w, p)
 	case w.State.Unread["StorageClass"] != "":
+		if _, says := toldOf(w, p); ClassOf(p) == "" && strings.Contains(says, unclassed) {
+			return "it names no StorageClass, and none is the default"
+		}
 		return ""
 	case name == nil || *name == "":
 		if name == nil && slices.ContainsFunc(classes, func(c *storagev1.StorageClass) bool { return c.Annotations[defaultClass] == "true" }) {

@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,6 +65,11 @@ func TestWhyAVolumeIsNotThere(t *testing.T) {
 			w.PVs = append(w.PVs, &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{StorageClassName: "local"}})
 		}, plain},
 		"classes were not read": {func(w *rcatest.World) { claim(w, "data", "", ""); w.Unread["StorageClass"] = "forbidden" }, plain},
+		"but it is told": {func(w *rcatest.World) {
+			claim(w, "data", "", "")
+			w.Unread["StorageClass"] = "forbidden"
+			ofClaim(w, "FailedBinding", "no persistent volumes available for this claim and no storage class is set")
+		}, none},
 		"its provisioner says it": {func(w *rcatest.World) {
 			class(w, "fast", "false")
 			named(claim(w, "data", "", ""), "fast")
@@ -174,5 +180,36 @@ func TestClassesOfAClaim(t *testing.T) {
 	s, _ := subject(t, rcatest.NewWorld())
 	if own, _ := ClassesOf(s.Cluster, "a", "none"); own != "" {
 		t.Error(own)
+	}
+}
+
+// A claim that leaves its class open takes the default by itself; which class could be that is named where there is one.
+func TestTheDefaultForAClaim(t *testing.T) {
+	const by = " storageclass.kubernetes.io/is-default-class=true  # PersistentVolumeClaim data, which names none, takes the default by itself"
+	const install = "; first install what makes volumes here and brings a class (the CSI driver of your cloud or storage, or local-path-provisioner for one machine's disk): none is there"
+	for name, tc := range map[string]struct {
+		classes []string
+		edit    func(*rcatest.World, *corev1.PersistentVolumeClaim)
+		want    string
+	}{
+		"none is there":     {nil, nil, "kubectl annotate storageclasses NAME" + by + install},
+		"people make those": {[]string{noProvisioner}, nil, "kubectl annotate storageclasses NAME" + by + install},
+		"they are not read": {nil, func(w *rcatest.World, _ *corev1.PersistentVolumeClaim) { w.Unread["StorageClass"] = "x" }, "kubectl annotate storageclasses NAME" + by},
+		"one is there":      {[]string{noProvisioner, "ebs.csi.aws.com"}, nil, "kubectl annotate storageclasses c1" + by},
+		"two are there":     {[]string{"a", "b"}, nil, "kubectl annotate storageclasses NAME" + by},
+		"it wants none":     {[]string{"a"}, func(_ *rcatest.World, p *corev1.PersistentVolumeClaim) { p.Spec.StorageClassName = new("") }, ""},
+	} {
+		w := rcatest.NewWorld()
+		for i, provisioner := range tc.classes {
+			w.StorageClasses = append(w.StorageClasses, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("c", i)}, Provisioner: provisioner})
+		}
+		p := claim(w, "data", "", "")
+		if tc.edit != nil {
+			tc.edit(w, p)
+		}
+		s, _ := subject(t, w)
+		if got := DefaultFor(s.Cluster, p); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
