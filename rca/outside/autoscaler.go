@@ -91,8 +91,13 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		ch.Commands = askCloud(c, group)
 		return append(growOther(c, diagnosis.ScaleUpStuck), ch)
 	default:
-		ch.Commands = []string{showStatus(c), showStatusEvents(c),
-			"kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin"}
+		ch.Commands = []string{showStatus(c), showStatusEvents(c)}
+		if names := scaling.Grown(g.Said); len(names) > 0 { // its status tells nothing of it
+			group := &scaling.Group{Name: names[0]}
+			ch.Title = "see at the cloud what became of the node that group " + group.Short() + " promised"
+			ch.Commands = append(ch.Commands[:1], askCloud(c, group)...)
+		}
+		ch.Commands = append(ch.Commands, "kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin")
 	}
 	return []edit.Change{ch}
 }

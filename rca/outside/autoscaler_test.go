@@ -160,9 +160,10 @@ until the autoscaler's node is Ready; not later than 2026-11-20T12:11:00Z, then 
   kubectl -n default get events --field-selector involvedObject.kind=NodeClaim
   kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin
 `},
-		"the autoscaler's word only": {outside.LookAtPromise, autoscaler("TriggeredScaleUp", up), `ScaleNodePool for "ScaleUpStuck", 0 min, by hand, none risk: see why the promised node did not come (the node is not there yet)
+		"the autoscaler's word only": {outside.LookAtPromise, autoscaler("TriggeredScaleUp", up), `ScaleNodePool for "ScaleUpStuck", 0 min, by hand, none risk: see at the cloud what became of the node that group eks-gpu-1 promised (the node is not there yet)
   kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml
   kubectl -n kube-system get events --field-selector involvedObject.name=cluster-autoscaler-status
+  # then what the cloud says of the machines of eks-gpu-1: were they refused, or do they run and not join
   kubectl get nodes --sort-by=.metadata.creationTimestamp  # a new one without GPUs: its driver or device plugin
 `},
 	})
@@ -183,10 +184,10 @@ func TestNodesThatCameWithoutGPUs(t *testing.T) {
 		want  string
 	}{
 		"of a group":                {group, "True", diagnosis.GPUStackMissing, ""},
-		"for another reason":        {group, "True", diagnosis.GPUsInUse, "see why the promised node did not come"},
+		"for another reason":        {group, "True", diagnosis.GPUsInUse, "see at the cloud what became of the node that group eks-gpu-1 promised"},
 		"of a NodeClaim, and why":   {claim, "True", diagnosis.GPUStackMissing, "see why n1 came without what it was to bring"},
 		"of one that is not ready":  {claim, "False", diagnosis.GPUStackMissing, "have Karpenter replace n1, which is not ready"},
-		"of a group, and not ready": {group, "False", diagnosis.GPUStackMissing, "see why the promised node did not come"},
+		"of a group, and not ready": {group, "False", diagnosis.GPUStackMissing, "see at the cloud what became of the node that group eks-gpu-1 promised"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := edittest.New()

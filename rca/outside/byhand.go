@@ -153,7 +153,7 @@ func askCloud(c *edit.Workload, g *scaling.Group) []string {
 	case "aws":
 		return append(out, "aws autoscaling describe-scaling-activities --auto-scaling-group-name "+g.Short()+" --max-items 5")
 	case "gce":
-		return append(out, "gcloud compute instance-groups managed list-errors "+g.Short())
+		return append(out, "gcloud compute instance-groups managed list-errors "+g.Short()+g.InZone())
 	case "azure":
 		return append(out, "az vmss list-instances --resource-group NODE-RESOURCE-GROUP --name "+g.Short()+" --expand instanceView -o table",
 			"az monitor activity-log list --resource-group NODE-RESOURCE-GROUP --status Failed --offset 6h -o table  # quota, allocation")

@@ -49,3 +49,15 @@ func TestPoolOfNode(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A group of GCE's has its zone in its name, and gcloud asks for it.
+func TestTheZoneOfAGroup(t *testing.T) {
+	for name, want := range map[string]string{
+		"https://content.googleapis.com/compute/v1/projects/p/zones/europe-west1-b/instanceGroups/gke-a-grp": " --zone europe-west1-b",
+		"gke-a-grp": "", "MachineDeployment/a/zones": "",
+	} {
+		if got := (&Group{Name: name}).InZone(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

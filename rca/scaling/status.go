@@ -98,6 +98,15 @@ func (g *Group) InBackoff() bool { return g.ScaleUp.Status == "Backoff" }
 // Short is the name for people: what a cloud's URL ends in.
 func (g *Group) Short() string { return g.Name[strings.LastIndexByte(g.Name, '/')+1:] }
 
+// InZone is the flag of gcloud for the zone that is part of the name of GCE's groups; empty for others.
+func (g *Group) InZone() string {
+	if _, rest, ok := strings.Cut(g.Name, "/zones/"); ok {
+		zone, _, _ := strings.Cut(rest, "/")
+		return " --zone " + zone
+	}
+	return ""
+}
+
 // LastUpdated is the annotation that says when the autoscaler wrote it.
 const LastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
 
