@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/terms"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -22,8 +23,8 @@ var fewerThanItsMachine = Rule{ID: diagnosis.GPUUnhealthy, gpu: true, Tell: func
 		return nil
 	}
 	c.entitle(diagnosis.GPUUnhealthy, "a GPU of the machine is missing")
-	return &finding{diagnosis.Likely, "announces fewer GPUs than its machine has: not all were found when its device plugin began", []diagnosis.Evidence{sign,
-		diagnosis.Fact(n.Ref(), fmt.Sprintf("capacity %s=%d", a.Resource, b.Capacity), diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.Capacity, 10)))}}
+	return &finding{diagnosis.Likely, "announces fewer GPUs than its machine has: not all were found when its device plugin began", append([]diagnosis.Evidence{sign,
+		diagnosis.Fact(n.Ref(), fmt.Sprintf("capacity %s=%d", a.Resource, b.Capacity), diagnosis.That(diagnosis.Capacity, string(a.Resource), diagnosis.Is, strconv.FormatInt(b.Capacity, 10)))}, stack.Ailing(n)...)}
 }}
 
 // inParts says whether GPUs of the node are, or may be, in MIG mode: those are announced by other names.

@@ -146,6 +146,40 @@ GPUUnhealthy proven n1: some of its devices are unhealthy
 GPUUnhealthy proven n1: some of its devices are unhealthy
   Node/n1: capacity nvidia.com/gpu=2, allocatable 1
 `},
+		"all are sick": {func(w *world) {
+			w.gpuNode(l4("n1", 2), func(n *corev1.Node, geo *nodeprobe.NodeGeometry) {
+				geo.Report.GPUs[0].Healthy, geo.Report.GPUs[1].Healthy = false, false
+				n.Status.Allocatable["nvidia.com/gpu"] = *quantity(0)
+			})
+			w.pod("w", "", "nvidia.com/gpu", 1)
+		}, `
+GPUUnhealthy proven n1: all of its devices are unhealthy
+  Node/n1: capacity nvidia.com/gpu=2, allocatable 0
+  NodeGeometry/n1: GPU 0 (GPU-n1-0) is unhealthy
+  NodeGeometry/n1: GPU 1 (GPU-n1-1) is unhealthy
+`},
+		"the only one is sick": {func(w *world) {
+			w.gpuNode(l4("n1", 1), func(n *corev1.Node, geo *nodeprobe.NodeGeometry) {
+				geo.Report.GPUs[0].Healthy = false
+				n.Status.Allocatable["nvidia.com/gpu"] = *quantity(0)
+			})
+			w.pod("w", "", "nvidia.com/gpu", 1)
+		}, `
+GPUUnhealthy proven n1: its only device is unhealthy
+  Node/n1: capacity nvidia.com/gpu=1, allocatable 0
+  NodeGeometry/n1: GPU 0 (GPU-n1-0) is unhealthy
+`},
+		"its cloud says so too": {func(w *world) {
+			w.unreported(l4("n1", 2), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+				n.Status.Allocatable["nvidia.com/gpu"] = *quantity(1)
+				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: "XIDErrors", Status: "True", Reason: "Found", Message: "79"}, corev1.NodeCondition{Type: "GPUMissing", Status: "False", Reason: "No"})
+			})
+			w.pod("w", "", "nvidia.com/gpu", 2)
+		}, `
+GPUUnhealthy proven n1: some of its devices are unhealthy
+  Node/n1: capacity nvidia.com/gpu=2, allocatable 1
+  Node/n1: condition XIDErrors=True: Found 79
+`},
 		"the sick one would not do": {func(w *world) {
 			w.unreported(l4("n1", 3), func(n *corev1.Node, _ *nodeprobe.NodeGeometry) { n.Status.Allocatable["nvidia.com/gpu"] = *quantity(2) })
 			w.pod("h", "n1", "nvidia.com/gpu", 2)

@@ -35,7 +35,8 @@ var gpuRequestTooLarge = Rule{ID: diagnosis.GPURequestTooLarge, gpu: true, Tell:
 // noGPUAnywhere: the same of nodes that have none, where no node of the cluster has any, and of
 // none it is open.
 var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n *view.Node, b *blocker) *finding {
-	if !b.asked || b.Ask.Profile != "" || c.Cluster.HasGPUs() || stack.Of(c.Cluster).Unlooked() {
+	others := len(makers.OfferedIn(c.Cluster, b.scarce)) > 0
+	if !b.asked || b.Ask.Profile != "" && !others || c.Cluster.HasGPUs() || stack.Of(c.Cluster).Unlooked() {
 		return nil
 	}
 	if f := byOtherNames(n, b.scarce); f != nil {
@@ -44,7 +45,7 @@ var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n
 	}
 	says := "no node of the cluster has a GPU"
 	switch {
-	case len(makers.OfferedIn(c.Cluster)) > 0:
+	case others:
 		says = "no node of the cluster offers " + string(b.scarce)
 	case !lookedAll(c):
 		says = "nothing says that any node of the cluster has a GPU"
@@ -56,7 +57,7 @@ var noGPUAnywhere = Rule{ID: diagnosis.GPURequestTooLarge, Tell: func(c *Case, n
 func byOtherNames(n *view.Node, lacks corev1.ResourceName) *finding {
 	var parts []string
 	claims := []diagnosis.Claim{diagnosis.That(diagnosis.Capacity, string(lacks), diagnosis.Is, "0")}
-	for _, name := range makers.Offered(n) {
+	for _, name := range makers.Offered(n, lacks) {
 		q := n.Status.Capacity[name]
 		parts = append(parts, q.String()+" "+string(name))
 		claims = append(claims, diagnosis.That(diagnosis.Capacity, string(name), diagnosis.Is, q.String()))
@@ -66,6 +67,22 @@ func byOtherNames(n *view.Node, lacks corev1.ResourceName) *finding {
 	}
 	fact := "has " + strings.Join(parts, ", ") + ", and no " + string(lacks)
 	return &finding{diagnosis.Proven, fact, []diagnosis.Evidence{diagnosis.Fact(n.Ref(), fact, claims...)}}
+}
+
+// allByOtherNames shows each of those names on the first node that has it.
+func allByOtherNames(c *Case, lacks corev1.ResourceName) []diagnosis.Evidence {
+	var out []diagnosis.Evidence
+	shown := map[corev1.ResourceName]bool{}
+	for _, n := range c.Cluster.SortedNodes() {
+		has := makers.Offered(n, lacks)
+		if slices.ContainsFunc(has, func(name corev1.ResourceName) bool { return !shown[name] }) {
+			out = append(out, byOtherNames(n, lacks).Evidence...)
+		}
+		for _, name := range has {
+			shown[name] = true
+		}
+	}
+	return out
 }
 
 // lookedAll says whether something has looked for GPUs on all nodes.

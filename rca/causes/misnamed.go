@@ -118,6 +118,10 @@ var misnamed = PodRule{ID: diagnosis.Unknown, Tell: func(c *Case) *finding {
 	none := diagnosis.That(diagnosis.Allocatable, name, diagnosis.Is, "0").Of("Node/*")
 	if m.Near == "" {
 		f := &finding{diagnosis.Proven, says + ": nothing has ever announced it", []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "asks "+name+", which no node offers", append(c.itAsks(m.Resource), none)...)}}
+		if others := makers.OfferedIn(c.Cluster, m.Resource); len(others) > 0 && makers.Of(m.Resource) != nil {
+			f.Says += "; what nodes have is " + strings.Trim(fmt.Sprint(others), "[]")
+			f.Evidence = append(f.Evidence, allByOtherNames(c, m.Resource)...)
+		}
 		if a := AnnouncerOf(c, m.Resource); a != nil {
 			f.Says, f.Evidence = f.Says+"; "+a.Says(), append(f.Evidence, a.evidence...)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/mend"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -39,6 +40,7 @@ func (c *Bench) unsettled() []edit.Change {
 	case m.Near == "":
 		// What is left of NVIDIA's names is cards by their own, which its device plugin for virtual machines announces.
 		if install := mend.InstallMaker(c.Workload, m.Resource); install != nil && !strings.HasPrefix(string(m.Resource), "nvidia.com/") {
+			install.Title += makers.Instead(c.Cluster, m.Resource, c.WorkloadName())
 			return []edit.Change{*install}
 		}
 		return []edit.Change{edit.LookAt(diagnosis.Unknown, fmt.Sprintf("have nodes offer %s, by the device plugin that announces it, or the pod ask for what they offer", m.Resource), "what would announce it is in no object",

@@ -17,7 +17,7 @@ func TestResourcesThatNoNodeOffers(t *testing.T) {
 	for asked, want := range map[corev1.ResourceName]string{
 		"nvidia.com/gpus":                "ChangeRequest ask nvidia.com/gpu instead of nvidia.com/gpus in deployment/w",
 		"alpha.kubernetes.io/nvidia-gpu": "ChangeRequest ask nvidia.com/gpu instead of alpha.kubernetes.io/nvidia-gpu in deployment/w",
-		"amd.com/gpu":                    "Manual install AMD's device plugin, which announces amd.com/gpu, where a machine has such a GPU",
+		"amd.com/gpu":                    "Manual install AMD's device plugin, which announces amd.com/gpu, where a machine has such a GPU, or let deployment/w ask for what there is, if it can run on that: nvidia.com/gpu",
 		"example.com/fpga":               "Manual have nodes offer example.com/fpga, by the device plugin that announces it, or the pod ask for what they offer",
 	} {
 		w := newWorld()

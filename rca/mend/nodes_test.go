@@ -119,15 +119,18 @@ func TestThePluginIsRestarted(t *testing.T) {
 		plugin, report bool
 		cause          diagnosis.CauseID
 		want           string
-		sick           bool // one device is not offered
+		sick           bool // its device is not offered
+		shown          bool // and its driver calls it sick
 	}{
-		"it is down":      {true, true, diagnosis.DevicePluginDown, "by plan, low " + says, false},
-		"its pod is gone": {false, true, diagnosis.DevicePluginDown, "by hand, low " + says, false},
-		"nothing reports": {true, false, diagnosis.DevicePluginDown, "by plan, low " + says + " (nobody knows what it will offer: nothing reports the GPUs of n)", false},
-		"for a sick GPU":  {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says, false},
-		"still sick?":     {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the unhealthy devices of n are sound again: if they are, it offers them again, for health is one-way until it restarts)", true},
-		"one is missing":  {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the driver of n finds the missing GPU by now: if it does, the device plugin offers it once it starts again)", false},
-		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says, false},
+		"it is down":      {true, true, diagnosis.DevicePluginDown, "by plan, low " + says, false, false},
+		"its pod is gone": {false, true, diagnosis.DevicePluginDown, "by hand, low " + says, false, false},
+		"nothing reports": {true, false, diagnosis.DevicePluginDown, "by plan, low " + says + " (nobody knows what it will offer: nothing reports the GPUs of n)", false, false},
+		"for a sick GPU":  {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says, false, false},
+		"still sick?":     {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the unhealthy devices of n are sound again: if they are, it offers them again, for health is one-way until it restarts)", true, false},
+		"one is missing":  {true, false, diagnosis.GPUUnhealthy, "by plan, low " + says + " (nothing reports whether the driver of n finds the missing GPU by now: if it does, the device plugin offers it once it starts again)", false, false},
+		"for instances":   {true, true, diagnosis.MIGLayoutDrift, "by plan, low " + says, false, false},
+		"sick still":      {true, true, diagnosis.GPUUnhealthy, "by hand, low " + says + " (the driver shows GPU 0 of n sick still: only once that has passed does a restart give it back, for health is one-way until then)", true, true},
+		"not marked":      {true, true, diagnosis.GPUUnhealthy, "by plan, low " + says, false, true},
 	} {
 		w := newWorld()
 		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})
@@ -138,6 +141,10 @@ func TestThePluginIsRestarted(t *testing.T) {
 		if !tc.report {
 			delete(w.Geometries, "n")
 		}
+		if tc.shown {
+			w.Geometries["n"].Report.GPUs[0].Healthy = false
+			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
+		}
 		if tc.sick {
 			w.Nodes[0].Status.Allocatable[view.WholeGPU] = resource.MustParse("0")
 		}
@@ -145,6 +152,11 @@ func TestThePluginIsRestarted(t *testing.T) {
 		ch := RestartPlugin(c, c.Node("n"), tc.cause)
 		if edittest.Told(ch) != tc.want || ch.Cause != tc.cause || (ch.Detail == nil) == tc.plugin {
 			t.Errorf("%s: %s, want %s", name, edittest.Told(ch), tc.want)
+		}
+		if ch.Detail != nil {
+			if ch.Detail(&ch); (len(ch.Actions) == 0) != ch.Manual || len(ch.Commands) != 1 {
+				t.Errorf("%s: %v, %q", name, ch.Actions, ch.Commands)
+			}
 		}
 	}
 }
@@ -171,6 +183,13 @@ func TestTicketOfASickGPU(t *testing.T) {
 	of.Status.Capacity, of.Status.Allocatable = rcatest.List("amd.com/gpu", "1", "cpu", "1"), rcatest.List("cpu", "1")
 	if got := ticket(c.Node("well")); strings.Contains(strings.Join(got, "\n"), "nvidia") {
 		t.Errorf("of another maker: %q", got)
+	}
+	if some, no := SickText(c.Node("n")), SickText(c.Node("well")); some != "GPU 1" || no != "its GPUs" {
+		t.Errorf("%q, %q", some, no)
+	}
+	delete(w.Geometries, "n")
+	if some := SickText(w.bench(t).Node("n")); some != "the unhealthy ones of its GPUs" {
+		t.Errorf("%q", some)
 	}
 	if a, b := sickSince(c.Node("n")), sickSince(c.Node("well")); !slices.Equal(a, []string{"reported at 2026-11-20 12:00 UTC"}) || b != nil {
 		t.Errorf("%q, %q", a, b)

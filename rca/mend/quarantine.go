@@ -22,7 +22,7 @@ func Quarantine(n *view.Node) edit.Change {
 		Untestable: "it keeps pods from a sick GPU and schedules none: this pod waits until somebody mends the hardware"}
 	ch.Detail = func(ch *edit.Change) {
 		ticket := ticket(n)
-		ch.Steps = []string{"cordon " + n.Name + " (pods on its healthy GPUs keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon " + n.Name + " once the GPU is mended"}
+		ch.Steps = []string{"cordon " + n.Name + " (pods that run there keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon " + n.Name + " once the GPU is mended"}
 		ch.Commands = []string{"kubectl cordon " + n.Name}
 		for _, line := range append(ticket, sickSince(n)...) {
 			ch.Commands = append(ch.Commands, "# "+line)
@@ -34,8 +34,14 @@ func Quarantine(n *view.Node) edit.Change {
 	return ch
 }
 
-// SickText names the sick GPUs of a node; "its GPUs" where nobody tells which.
-func SickText(n *view.Node) string { return cmp.Or(n.SickText(), "its GPUs") }
+// SickText names the sick GPUs of a node, or says that they are some of them, or all, where nobody tells which.
+func SickText(n *view.Node) string {
+	of := "its GPUs"
+	if has := n.StockOf(view.WholeGPU); 0 < has.Allocatable && has.Allocatable < has.Capacity {
+		of = "the unhealthy ones of its GPUs"
+	}
+	return cmp.Or(n.SickText(), of)
+}
 
 // ticket is what a person who mends the hardware has to know. It holds no times: it is
 // part of the plan, which must not change with every report.

@@ -27,6 +27,9 @@ func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit
 	switch {
 	case cause == diagnosis.GPUUnhealthy && n.Geometry == nil && n.StockOf(view.WholeGPU).Allocatable >= n.StockOf(view.WholeGPU).Capacity:
 		ch.Untestable = "nothing reports whether the driver of " + n.Name + " finds the missing GPU by now: if it does, the device plugin offers it once it starts again"
+	case cause == diagnosis.GPUUnhealthy && sickStill(c, n):
+		ch.Manual = true // it comes after the quarantine of what is sick
+		ch.Untestable = "the driver shows " + n.SickText() + " of " + n.Name + " sick still: only once that has passed does a restart give it back, for health is one-way until then"
 	case cause == diagnosis.GPUUnhealthy && !freshlyReported(c, n):
 		ch.Untestable = "nothing reports whether the unhealthy devices of " + n.Name + " are sound again: if they are, it offers them again, for health is one-way until it restarts"
 	case n.Geometry == nil:
@@ -45,9 +48,24 @@ func RestartPlugin(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) edit
 	ch.Detail = func(ch *edit.Change) {
 		ch.Steps = []string{fmt.Sprintf("evict %s/%s, which daemonset/%s recreates", p.Namespace, p.Name, by.Name), "wait until " + n.Name + " offers its devices again"}
 		ch.Commands = []string{edit.EvictCommand(p)}
-		ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
+		if !ch.Manual {
+			ch.Actions = []diagnosis.Action{{Verb: diagnosis.VerbEvict, Target: view.PodTarget(p), Relies: map[string]string{"node": p.Spec.NodeName, diagnosis.RemadeBy: by.Name}}}
+		}
 	}
 	return ch
+}
+
+// sickStill says that the driver has just shown GPUs sick that the device plugin has marked, and that the others would not do for what
+// is asked: a restart brings nothing as long as that is so. Else a copy shows what it brings.
+func sickStill(c *edit.Workload, n *view.Node) bool {
+	if n.SickText() == "" || !freshlyReported(c, n) {
+		return false
+	}
+	offers := n.Offers()
+	return slices.ContainsFunc(c.Asks, func(a view.Ask) bool {
+		free, then, now := n.Free(a.Resource), offers[a.Resource], n.Allocatable(a.Resource)
+		return n.Capacity(a.Resource) > now && a.Count > free.Value()+then.Value()-now && a.Count > free.Value()
+	})
 }
 
 // freshFor is how old a report may be that shows what GPUs are like now.

@@ -1,8 +1,8 @@
 package outside
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // AnotherNode is what is left where no node has what is asked, or those who hold it cannot leave for it: they are its own,
@@ -30,10 +31,7 @@ func orLess(c *edit.Workload, id diagnosis.CauseID) string {
 	name := c.WorkloadName()
 	switch {
 	case id == diagnosis.GPURequestTooLarge && !c.Cluster.HasGPUs():
-		if others := makers.OfferedIn(c.Cluster); len(others) > 0 {
-			return fmt.Sprintf(", or let %s ask for what there is, if it can run on that: %s", name, strings.Trim(fmt.Sprint(others), "[]"))
-		}
-		return ", or let " + name + " ask for none: no node is seen to have any"
+		return cmp.Or(makers.Instead(c.Cluster, view.WholeGPU, name), ", or let "+name+" ask for none: no node is seen to have any")
 	case len(c.Asks) != 1 || c.Asks[0].Count != 1 || c.Asks[0].Profile != "":
 		return ", or let " + name + " ask for less"
 	case c.HeldByOwn(id):

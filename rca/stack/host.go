@@ -3,16 +3,10 @@ package stack
 import (
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
-
-// aksConditions are the conditions that AKS's own GPU nodes have (documentation of AKS:
-// GPU health monitoring).
-var aksConditions = []corev1.NodeConditionType{"UnhealthyNvidiaDevicePlugin", "GPUMissing", "XIDErrors", "NVLinkStatusInactive"}
 
 // onHost is for platforms whose device plugin runs on the machine, without a pod: there a
 // node without the key is one of the node's image and driver, and nothing is to be installed.
@@ -24,23 +18,13 @@ func (s *Stack) onHost(n *view.Node) *Finding {
 	case n.Labels["eks.amazonaws.com/compute-type"] == "auto":
 		platform = "EKS Auto Mode"
 	}
-	fact := "image " + n.Status.NodeInfo.OSImage
-	says, claim := "", diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, n.Status.NodeInfo.OSImage)
-	for _, c := range n.Status.Conditions {
-		for _, kind := range aksConditions {
-			if c.Type != kind {
-				continue
-			}
-			if platform == "" {
-				platform, fact = "AKS", "condition "+string(kind)+"="+string(c.Status)
-				claim = diagnosis.That("status.conditions[type="+string(kind)+"].status", "", diagnosis.Is, string(c.Status))
-			}
-			if c.Status == corev1.ConditionTrue && says == "" {
-				says = "; its condition " + string(kind) + " is True"
-				claim = diagnosis.That("status.conditions[type="+string(kind)+"].status", "", diagnosis.Is, "True")
-				fact = "condition " + string(kind) + "=True: " + view.Quotable(c.Reason+" "+c.Message, maxWords)
-			}
-		}
+	is, says := diagnosis.Fact(n.Ref(), "image "+n.Status.NodeInfo.OSImage, diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, n.Status.NodeInfo.OSImage)), ""
+	if k := parts.OfAKS(n); platform == "" && k != nil {
+		platform, is = "AKS", parts.OfCondition(n, *k)
+	}
+	if ill := parts.Ailing(n); len(ill) > 0 {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(ill[0].Fact, "condition "), ":")
+		is, says = ill[0], "; its condition "+strings.Replace(kind, "=", " is ", 1)
 	}
 	if platform == "" || s.kit.Pod(n, parts.Plugin) != nil {
 		return nil
@@ -50,10 +34,13 @@ func (s *Stack) onHost(n *view.Node) *Finding {
 		f.Mends = []Mend{waitFor(n, "device plugin", podTime-young)}
 		return f
 	}
-	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: "+platform+" runs the device plugin on the machine, so its image or driver is at fault"+says, n.Ref(), fact, claim)
+	f := s.finding(Registration, Failed, diagnosis.DevicePluginDown, "has GPUs and offers none: "+platform+" runs the device plugin on the machine, so its image or driver is at fault"+says, n.Ref(), is.Fact, is.Claims...)
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "replace " + n.Name + ", or give it the platform's image with NVIDIA's driver", Risk: diagnosis.MediumRisk, Minutes: 15,
 		Steps:    []string{"install no second device plugin: the platform's own runs on the machine", "see what it says there, then replace the machine"},
 		Commands: []string{"kubectl debug node/" + n.Name + " -it --image=busybox -- chroot /host journalctl -u nvidia-k8s-device-plugin --no-pager -n 50", "kubectl drain " + n.Name + " --ignore-daemonsets --delete-emptydir-data", "# delete the machine with the cloud's or the autoscaler's own command"},
 		Unproven: "what the machine itself says cannot be read here"}}
 	return f
 }
+
+// Ailing are the conditions of a node by which its cloud says that a GPU of it is not well.
+func Ailing(n *view.Node) []diagnosis.Evidence { return parts.Ailing(n) }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
@@ -33,12 +32,12 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
-	if s.policy != "" && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (unlooked(n) || s.byHand(n)) {
+	if s.operated(n) && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (unlooked(n) || s.byHand(n)) {
 		f := s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
-		if reason, message := s.policySays(); reason == reconcileFailed {
+		if reason, message := parts.PolicySays(s.w.State.ClusterPolicies); reason == reconcileFailed {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))
 		}
-		return f
+		return s.unsure(n, f)
 	}
 	if f := s.operatorDown(n); f != nil {
 		return f
@@ -50,7 +49,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		if s.plain {
 			says, fact = "has GPUs, and the GPU Operator is told to install no device plugin", "spec.devicePlugin.enabled is false"
 			claims = []diagnosis.Claim{diagnosis.That("spec.devicePlugin.enabled", "", diagnosis.Is, "false")}
-		} else if reason, message := s.policySays(); reason != "" {
+		} else if reason, message := parts.PolicySays(s.w.State.ClusterPolicies); reason != "" {
 			fact += "; " + reason + ": " + view.Told(view.Quotable(message, 600), maxWords)
 			claims = append(claims, diagnosis.Says(message))
 			if len(s.kit.Sets(parts.Discovery)) == 0 && (reason == "NFDLabelsMissing" || reason == "NoGPUNodes") {
@@ -62,7 +61,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 	}
 	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, says, ref, fact, claims...)
 	f.Mends = []Mend{s.install(n)}
-	return f
+	return s.unsure(n, f)
 }
 
 // notSeen says which of the kinds that would show a device plugin was not read.
@@ -117,12 +116,12 @@ func (s *Stack) install(n *view.Node) Mend {
 	case s.policy != "" && s.unreconciled():
 		m.Title = "mend what keeps the GPU Operator from making its DaemonSets: see ClusterPolicy " + s.policy
 		m.Commands = []string{"kubectl describe clusterpolicy " + s.policy + "  # the condition Error says which part fails, and why", "kubectl get pods -A -l app=gpu-operator  # then its log"}
-	case s.policy != "" && knownGPU(n):
-		m.Title = "see why the GPU Operator makes no DaemonSet of a device plugin: ClusterPolicy " + s.policy + ", and its log"
-		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policy, "kubectl logs -n gpu-operator deploy/gpu-operator --tail=50  # in the namespace that the first shows"}
-	case s.policy != "":
+	case s.operated(n) && knownGPU(n):
+		m.Title = "see why the GPU Operator makes no DaemonSet of a device plugin: ClusterPolicy " + s.policyName() + ", and its log"
+		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policyName(), "kubectl logs -n gpu-operator deploy/gpu-operator --tail=50  # in the namespace that the first shows"}
+	case s.operated(n):
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
-		m.Commands = append(helm, parts.ReuseOperator(s.w, "")+"--set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policy)
+		m.Commands = append(helm, parts.ReuseOperator(s.w, "")+"--set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policyName())
 	case n.Labels[view.LabelGKE] != "":
 		m.Title = "give GKE's node its device plugin back"
 		m.Commands = []string{"kubectl -n kube-system get daemonsets | grep gpu-device-plugin  # GKE's own: none is there",
@@ -157,24 +156,6 @@ func (s *Stack) install(n *view.Node) Mend {
 const reconcileFailed = "ReconcileFailed"
 
 func (s *Stack) unreconciled() bool {
-	reason, _ := s.policySays()
+	reason, _ := parts.PolicySays(s.w.State.ClusterPolicies)
 	return reason == reconcileFailed
-}
-
-// policySays is why the GPU Operator's ClusterPolicy is not, or is only in name, ready.
-func (s *Stack) policySays() (reason, message string) {
-	for _, p := range s.w.State.ClusterPolicies {
-		list, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") //nolint:errcheck // conditions that are no list say nothing
-		for _, c := range list {
-			k, ok := c.(map[string]any)
-			if !ok {
-				continue
-			}
-			if r, _ := k["reason"].(string); r != "" && r != "Reconciled" && k["status"] == "True" {
-				m, _ := k["message"].(string) //nolint:errcheck // a reason may stand alone
-				return r, m
-			}
-		}
-	}
-	return "", ""
 }

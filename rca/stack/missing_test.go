@@ -92,6 +92,68 @@ func TestWhatInstallsAPlugin(t *testing.T) {
 	}
 }
 
+// A GPU Operator that is seen, by its Deployment or by the labels that it gives nodes, may be told to bring nothing: where its
+// ClusterPolicy was not read, that is said, nothing is proven by what is not there, and it is not installed a second time.
+func TestPolicyThatWasNotRead(t *testing.T) {
+	labelled := func(l *lab) { l.Nodes[0].Labels[deployPlugin] = "true" }
+	deployed := func(l *lab) {
+		d := &appsv1.Deployment{}
+		d.Spec.Template.Labels, d.Spec.Template.Spec.Containers = map[string]string{"app": "gpu-operator"}, []corev1.Container{{Name: "gpu-operator"}}
+		l.Deployments = append(l.Deployments, d)
+	}
+	forDRA := func(l *lab) {
+		labelled(l)
+		l.GPUClusters = []*unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "g"}}}}
+	}
+	discovery := func(l *lab) {
+		labelled(l)
+		l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Discovery]}
+		l.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	unlabelled := func(l *lab) {
+		deployed(l)
+		for _, r := range []parts.Role{parts.Discovery, parts.Plugin} {
+			l.DaemonSets = append(l.DaemonSets, l.sets[r])
+		}
+	}
+	young := func(l *lab) { unlabelled(l); l.Nodes[0].CreationTimestamp = metav1.NewTime(noon) }
+	const none, unsure, install = "has GPUs, and no device plugin is installed that announces them", "; what the GPU Operator is told to install was not seen", "install NVIDIA's GPU Operator, which announces the GPUs of n"
+	const see = "see why the GPU Operator makes no DaemonSet of a device plugin: ClusterPolicy cluster-policy, and its log"
+	for name, k := range map[string]struct {
+		edit  func(*lab)
+		read  bool
+		want  string
+		title string
+	}{
+		"it is not seen":             {func(*lab) {}, false, "proven: " + none, install},
+		"it has labelled the node":   {labelled, false, "likely: " + none + unsure, see},
+		"it is deployed":             {deployed, false, "likely: " + none + unsure, see},
+		"there is none":              {labelled, true, "proven: " + none, install},
+		"it brings DRA":              {forDRA, false, "proven: " + none, install},
+		"discovery is kept off":      {discovery, false, "likely: has feature.node.kubernetes.io/pci-10de.present and no other label of node feature discovery, whose DaemonSet does not run there: it does not tolerate taint team:NoSchedule" + unsure, "have gpu-operator/nfd-worker tolerate team:NoSchedule"},
+		"it does not label the node": {unlabelled, false, "likely: is known to have a GPU, and the GPU Operator has not labelled it for its device plugin" + unsure, "give n the labels of the GPU Operator's parts, or see why it does not"},
+		"it has still to":            {young, false, "proven: is new: GPU Operator is to label it in a few minutes", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			l.gpuNode("n").Labels = map[string]string{"karpenter.k8s.aws/instance-gpu-name": "a10g", view.GPULabels[0]: "true"}
+			l.DaemonSets = nil
+			if !k.read {
+				l.Unread["ClusterPolicy"] = "no right"
+			}
+			k.edit(l)
+			w := view.New(l.State)
+			f := Of(w).On(w.Nodes["n"])
+			if got := string(f.Certainty) + ": " + f.Says; got != k.want || k.title != "" && f.Mends[0].Title != k.title {
+				t.Errorf("%s\n%s", got, f.Mends[0].Title)
+			}
+			if last := f.Evidence[len(f.Evidence)-1]; strings.HasSuffix(k.want, unsure) != (last.Fact == "ClusterPolicy: no right") {
+				t.Errorf("%+v", last)
+			}
+		})
+	}
+}
+
 // Taints that the operator's parts do not tolerate are named: not the one for GPUs, nor those of
 // the node's state, nor preferences.
 func TestForeignTaints(t *testing.T) {

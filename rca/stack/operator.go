@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -40,5 +41,29 @@ func (s *Stack) operatorDown(n *view.Node) *Finding {
 		diagnosis.That("", "", diagnosis.Absent, "").Of("ClusterPolicy/*"))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "make a ClusterPolicy, by which the GPU Operator installs what announces the GPUs of " + n.Name, Until: until, Risk: diagnosis.LowRisk, Minutes: 15,
 		Commands: []string{"kubectl -n " + pod.Namespace + " get csv -o jsonpath='{.items[0].metadata.annotations.alm-examples}' | jq '.[0]' > clusterpolicy.json  # on OpenShift; elsewhere its chart makes one", "kubectl apply -f clusterpolicy.json", "kubectl get clusterpolicy -w"}}}
+	return f
+}
+
+// operated says whether the GPU Operator installs what a node has: it has a ClusterPolicy, or it is seen itself, or by its labels of the
+// node, where that cannot be read.
+func (s *Stack) operated(n *view.Node) bool { return s.policy != "" || s.policyUnread(n) != "" }
+
+// policyUnread is why the ClusterPolicy of a GPU Operator that is there was not read; empty where it was, or none is there.
+func (s *Stack) policyUnread(n *view.Node) string {
+	if s.policy != "" || len(s.w.State.GPUClusters) > 0 || s.operator == nil && !managed(n) && parts.OperatorDeployed(s.w) == nil {
+		return ""
+	}
+	return s.unread("ClusterPolicy")
+}
+
+// unsure: what the GPU Operator has not brought it may be told not to bring, where that was not read.
+func (s *Stack) unsure(n *view.Node, f *Finding) *Finding {
+	if why := s.policyUnread(n); why != "" && f.State != Starting {
+		if f.Certainty == diagnosis.Proven {
+			f.Certainty = diagnosis.Likely
+		}
+		f.Says += "; what the GPU Operator is told to install was not seen"
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "ClusterPolicy: "+why, diagnosis.That("", "", diagnosis.Absent, "").Of("ClusterPolicy/*")))
+	}
 	return f
 }

@@ -215,19 +215,19 @@ func (l *pluginLink) outside(does, fact string) *Finding {
 // registration: the plugin's pod is Ready, and the node offers nothing.
 func (l *pluginLink) registration() *Finding {
 	s, n := l.s, l.n
-	since := s.since(l.Since)
-	switch {
-	case announces(n) && n.Geometry == nil: // a key with devices is there: they are unhealthy
-		return nil // unhealthy, as far as anything tells
-	case since < kubeletTime:
+	since, known := s.since(l.Since), announces(n) && n.Geometry == nil // a key with devices is there
+	if since < kubeletTime && !known {
 		f := s.finding(Registration, Starting, diagnosis.DevicePluginDown, "is starting: its device plugin is ready for "+view.Age(since)+" and has still to announce the GPUs", podRef(l.pod), "Ready", l.Claims...)
 		f.Mends = []Mend{waitFor(n, "device plugin", kubeletTime-since)}
 		return f
 	}
 	for _, link := range needs(s, n) {
-		if f := link(n); f != nil && f.State != Starting {
+		if f := link(n); f != nil && (f.State == Failed || f.State != Starting && !known) {
 			return f
 		}
+	}
+	if known {
+		return nil // its devices are unhealthy, as far as anything tells
 	}
 	if f := l.unheard(); f != nil {
 		return f

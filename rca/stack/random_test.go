@@ -78,65 +78,107 @@ func waitsIn(container string) func(*corev1.Pod) {
 	}
 }
 
-// Of links that are broken at random the first is named, from the board up, on each node by
-// itself; a node whose GPUs are offered has no broken link whatever its labels say, and one
+// Drawn is what was drawn for one node: its first broken link, 0 where none is, and the cause of what is the matter with it.
+type Drawn struct {
+	Link  Link
+	Cause diagnosis.CauseID
+}
+
+// NewLab is for tests that see the causes behind the links, which this room does not.
+func NewLab() *lab { return newLab() }
+
+// Draw breaks links of some nodes at random: of the whole cluster, where nobody has installed what announces GPUs, and of each node, up
+// to devices that are announced and not healthy. It says what is first on each.
+func (l *lab) Draw(r *rapid.T) map[string]Drawn {
+	out := map[string]Drawn{}
+	installed := rapid.IntRange(0, 3).Draw(r, "installed") > 0
+	if !installed { // whatever its nodes say: node feature discovery may be there by itself
+		l.DaemonSets = nil
+		if rapid.Bool().Draw(r, "discovery alone") {
+			l.DaemonSets = append(l.DaemonSets, l.sets[parts.Discovery])
+		}
+	}
+	for i := range rapid.IntRange(1, 4).Draw(r, "nodes") {
+		name := fmt.Sprintf("gpu-%d", i)
+		n, first := l.gpuNode(name), Drawn{}
+		broken := func(link Link, cause diagnosis.CauseID) bool {
+			is := rapid.Bool().Draw(r, fmt.Sprintf("%s/%d", name, link))
+			if is && first.Link == 0 {
+				first = Drawn{link, cause}
+			}
+			return is
+		}
+		if installed {
+			l.drawn(r, n, broken, func() bool { return first.Link != 0 })
+		} else {
+			first = Drawn{Installed, diagnosis.GPUStackMissing}
+			if broken(Discovery, "") {
+				delete(n.Labels, view.GPULabels[0])
+			}
+			if broken(Labels, "") {
+				delete(n.Labels, deployPlugin)
+			}
+		}
+		if first.Link == 0 && n.Status.Capacity != nil && rapid.Bool().Draw(r, name+"/health") {
+			left := rapid.Int64Range(0, 3).Draw(r, name+"/healthy")
+			n.Status.Allocatable = corev1.ResourceList{view.WholeGPU: *quantity(left)}
+			first.Cause = diagnosis.GPUUnhealthy
+		}
+		out[name] = first
+	}
+	l.Nodes = append(l.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cpu", Labels: map[string]string{"karpenter.azure.com/sku-gpu-count": "0"}}})
+	return out
+}
+
+// drawn makes what one node of a cluster with the GPU Operator has, by what is broken there.
+func (l *lab) drawn(r *rapid.T, n *corev1.Node, broken func(Link, diagnosis.CauseID) bool, any func() bool) {
+	stops := func(is bool, otherwise string) func(*corev1.Pod) {
+		switch {
+		case is:
+			return crashes("words of " + n.Name)
+		case any():
+			return waitsIn(otherwise)
+		}
+		return nil
+	}
+	if broken(Discovery, diagnosis.GPUStackNotOnNode) { // then nothing of the operator's is there
+		for _, key := range []string{view.GPULabels[0], gpuPresent, DeployDriver, parts.Deploys + "container-toolkit", deployPlugin} {
+			delete(n.Labels, key)
+		}
+		n.Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: n.Name, Effect: corev1.TaintEffectNoExecute}}
+		return
+	}
+	l.pod(parts.Discovery, n.Name, nil)
+	if broken(Labels, diagnosis.GPUStackNotOnNode) {
+		n.Labels[deployPlugin] = rapid.SampledFrom([]string{"false", view.Paused}).Draw(r, "label")
+		return
+	}
+	l.pod(parts.Driver, n.Name, stops(broken(Driver, diagnosis.DriverNotReady), driverManager))
+	l.pod(parts.Toolkit, n.Name, stops(broken(Runtime, diagnosis.RuntimeNotConfigured), "driver-validation"))
+	l.pod(parts.Plugin, n.Name, stops(broken(Plugin, diagnosis.DevicePluginDown), "toolkit-validation"))
+	if broken(Registration, diagnosis.DevicePluginDown) || any() {
+		return
+	}
+	n.Status.Capacity = corev1.ResourceList{view.WholeGPU: *quantity(4)}
+	n.Status.Allocatable = n.Status.Capacity
+	n.Labels[DeployDriver] = rapid.SampledFrom([]string{"true", "paused-for-driver-upgrade"}).Draw(r, "flapping")
+}
+
+// Of links that are broken at random the first is named, from what is installed up, on each node by
+// itself; a node whose GPUs are offered, or known and not healthy, has no broken link whatever its labels say, and one
 // without GPUs has no stack.
 func TestFirstBrokenLinkIsNamed(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l := newLab()
-		want := map[string]Link{}
-		for i := range rapid.IntRange(1, 4).Draw(r, "nodes") {
-			name := fmt.Sprintf("gpu-%d", i)
-			n := l.gpuNode(name)
-			broken := func(link Link) bool {
-				if !rapid.Bool().Draw(r, fmt.Sprintf("%s/%d", name, link)) {
-					return false
-				}
-				if want[name] == 0 {
-					want[name] = link
-				}
-				return true
-			}
-			stops := func(is bool, otherwise string) func(*corev1.Pod) {
-				switch {
-				case is:
-					return crashes("words of " + name)
-				case want[name] != 0:
-					return waitsIn(otherwise)
-				}
-				return nil
-			}
-			if broken(Discovery) { // then nothing of the operator's is there
-				for _, key := range []string{view.GPULabels[0], gpuPresent, DeployDriver, parts.Deploys + "container-toolkit", deployPlugin} {
-					delete(n.Labels, key)
-				}
-				n.Spec.Taints = []corev1.Taint{{Key: "nvidia.com/gpu", Value: name, Effect: corev1.TaintEffectNoExecute}}
-				continue
-			}
-			l.pod(parts.Discovery, name, nil)
-			if broken(Labels) {
-				n.Labels[deployPlugin] = rapid.SampledFrom([]string{"false", view.Paused}).Draw(r, "label")
-				continue
-			}
-			l.pod(parts.Driver, name, stops(broken(Driver), driverManager))
-			l.pod(parts.Toolkit, name, stops(broken(Runtime), "driver-validation"))
-			l.pod(parts.Plugin, name, stops(broken(Plugin), "toolkit-validation"))
-			if broken(Registration) || want[name] != 0 {
-				continue
-			}
-			n.Status.Capacity = corev1.ResourceList{view.WholeGPU: *quantity(4)}
-			n.Status.Allocatable = n.Status.Capacity
-			n.Labels[DeployDriver] = rapid.SampledFrom([]string{"true", "paused-for-driver-upgrade"}).Draw(r, "flapping")
-		}
-		l.Nodes = append(l.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cpu", Labels: map[string]string{"karpenter.azure.com/sku-gpu-count": "0"}}})
+		want := l.Draw(r)
 		w := view.New(l.State)
 		for _, n := range w.SortedNodes() {
 			f := Of(w).On(n)
-			switch link := want[n.Name]; {
+			switch link := want[n.Name].Link; {
 			case link == 0 && f != nil:
 				r.Fatalf("%s is whole, got %+v", n.Name, f)
-			case link != 0 && (f == nil || f.Link != link || f.Certainty != diagnosis.Proven || f.State == Starting || len(f.Mends) == 0):
-				r.Fatalf("%s breaks at link %d, got %+v", n.Name, link, f)
+			case link != 0 && (f == nil || f.Link != link || f.Cause != want[n.Name].Cause || f.Certainty != diagnosis.Proven || f.State == Starting || len(f.Mends) == 0):
+				r.Fatalf("%s breaks at link %d by %s, got %+v", n.Name, link, want[n.Name].Cause, f)
 			}
 		}
 	})

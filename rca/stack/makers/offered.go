@@ -1,6 +1,7 @@
 package makers
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,12 +10,12 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Offered are devices that a node has by other names than NVIDIA's own: other makers', and parts of GPUs that another plugin deals
-// out (volcano-vgpu-device-plugin).
-func Offered(n *view.Node) []corev1.ResourceName {
+// Offered are GPUs and the like that a node has by names of other makers than the one given: NVIDIA's among them, and parts of GPUs that
+// another plugin deals out (volcano-vgpu-device-plugin).
+func Offered(n *view.Node, than corev1.ResourceName) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for name, q := range n.Status.Capacity {
-		if own := strings.HasPrefix(string(name), "nvidia.com/"); !own && !q.IsZero() && (Of(name) != nil || name == "volcano.sh/vgpu-number") {
+		if !q.IsZero() && maker(name) != maker(than) && (view.IsGPU(name) || Of(name) != nil || name == "volcano.sh/vgpu-number") {
 			out = append(out, name)
 		}
 	}
@@ -22,16 +23,28 @@ func Offered(n *view.Node) []corev1.ResourceName {
 	return out
 }
 
-type otherNames struct{ all []corev1.ResourceName }
+// maker is the domain that a maker names its devices by.
+func maker(name corev1.ResourceName) string {
+	domain, _, _ := strings.Cut(string(name), "/")
+	return domain
+}
 
 // OfferedIn are those that nodes of the cluster have.
-func OfferedIn(w *view.Cluster) []corev1.ResourceName {
-	return view.Kept(w, func(w *view.Cluster) *otherNames {
-		var out []corev1.ResourceName
-		for _, n := range w.SortedNodes() {
-			out = append(out, Offered(n)...)
-		}
-		slices.Sort(out)
-		return &otherNames{slices.Compact(out)}
-	}).all
+func OfferedIn(w *view.Cluster, than corev1.ResourceName) []corev1.ResourceName {
+	var out []corev1.ResourceName
+	for _, n := range w.SortedNodes() {
+		out = append(out, Offered(n, than)...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Instead is what could be asked for in place of what no node offers, as it stands behind what is done else; empty where nodes have
+// nothing of the kind.
+func Instead(w *view.Cluster, than corev1.ResourceName, who string) string {
+	others := OfferedIn(w, than)
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", or let %s ask for what there is, if it can run on that: %s", who, strings.Trim(fmt.Sprint(others), "[]"))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// Devices have other names where another maker made them, or another plugin deals them out; NVIDIA's own are none, nor is what is
-// no GPU, or used up in name alone.
+// Devices have other names where another maker made them than the one that is asked, or another plugin deals them out; what is no GPU has
+// none, nor what is there in name alone.
 func TestOtherNames(t *testing.T) {
 	st := &cluster.State{}
 	for i, has := range []corev1.ResourceList{
@@ -24,12 +24,18 @@ func TestOtherNames(t *testing.T) {
 		st.Nodes = append(st.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}, Status: corev1.NodeStatus{Capacity: has}})
 	}
 	w := view.New(st)
-	for name, want := range map[string]string{"n0": "[]", "n1": "[habana.ai/gaudi]", "n2": "[gpu.intel.com/xe habana.ai/gaudi volcano.sh/vgpu-number]"} {
-		if got := fmt.Sprint(Offered(w.Nodes[name])); got != want {
+	for name, want := range map[string]string{"n0": "[] [nvidia.com/gpu]", "n1": "[habana.ai/gaudi] [habana.ai/gaudi]", "n2": "[gpu.intel.com/xe habana.ai/gaudi volcano.sh/vgpu-number] [habana.ai/gaudi volcano.sh/vgpu-number]"} {
+		if got := fmt.Sprint(Offered(w.Nodes[name], view.WholeGPU), Offered(w.Nodes[name], "gpu.intel.com/i915")); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := fmt.Sprint(OfferedIn(w)); got != "[gpu.intel.com/xe habana.ai/gaudi volcano.sh/vgpu-number]" {
+	if got := Instead(w, view.WholeGPU, "pod/p"); got != ", or let pod/p ask for what there is, if it can run on that: gpu.intel.com/xe habana.ai/gaudi volcano.sh/vgpu-number" {
+		t.Error(got)
+	}
+	if got := Instead(w, "amd.com/gpu", "pod/p"); got != ", or let pod/p ask for what there is, if it can run on that: gpu.intel.com/xe habana.ai/gaudi nvidia.com/gpu volcano.sh/vgpu-number" {
+		t.Error(got)
+	}
+	if got := Instead(view.New(&cluster.State{}), "amd.com/gpu", "pod/p"); got != "" {
 		t.Error(got)
 	}
 }

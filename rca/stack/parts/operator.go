@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/view"
@@ -52,6 +53,16 @@ const operatorName = "gpu-operator"
 
 // IsOperator says whether a pod is the GPU Operator.
 func IsOperator(p *corev1.Pod) bool { return isOperator(p.Labels, p.Spec.Containers) }
+
+// OperatorDeployed is the Deployment of the GPU Operator; nil where none is seen.
+func OperatorDeployed(w *view.Cluster) *appsv1.Deployment {
+	for _, d := range w.State.Deployments {
+		if isOperator(d.Spec.Template.Labels, d.Spec.Template.Spec.Containers) {
+			return d
+		}
+	}
+	return nil
+}
 
 func isOperator(labels map[string]string, containers []corev1.Container) bool {
 	return labels["app"] == operatorName && slices.ContainsFunc(containers, func(c corev1.Container) bool { return c.Name == operatorName })

@@ -49,3 +49,21 @@ func WithoutPlugin(policies []*unstructured.Unstructured) (fact *diagnosis.Evide
 	}
 	return nil, nil
 }
+
+// PolicySays is why the GPU Operator's ClusterPolicy is not, or is only in name, ready.
+func PolicySays(policies []*unstructured.Unstructured) (reason, message string) {
+	for _, p := range policies {
+		list, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions") //nolint:errcheck // conditions that are no list say nothing
+		for _, c := range list {
+			k, ok := c.(map[string]any)
+			if !ok {
+				continue
+			}
+			if r, _ := k["reason"].(string); r != "" && r != "Reconciled" && k["status"] == "True" {
+				m, _ := k["message"].(string) //nolint:errcheck // a reason may stand alone
+				return r, m
+			}
+		}
+	}
+	return "", ""
+}

@@ -52,10 +52,8 @@ func reuse(o metav1.Object, chart, name, namespace string) string {
 // A namespace is given where what it makes is known.
 func ReuseOperator(w *view.Cluster, namespace string) string {
 	const chart, name = "nvidia/gpu-operator", operatorName
-	for _, d := range w.State.Deployments {
-		if isOperator(d.Spec.Template.Labels, d.Spec.Template.Spec.Containers) {
-			return reuse(d, chart, name, d.Namespace)
-		}
+	if d := OperatorDeployed(w); d != nil {
+		return reuse(d, chart, name, d.Namespace)
 	}
 	return reuse(&metav1.ObjectMeta{}, chart, name, cmp.Or(namespace, name))
 }
