@@ -50,10 +50,11 @@ func (s *Stack) operated(n *view.Node) bool { return s.policy != "" || s.policyU
 
 // policyUnread is why the ClusterPolicy of a GPU Operator that is there was not read; empty where it was, or none is there.
 func (s *Stack) policyUnread(n *view.Node) string {
-	if s.policy != "" || len(s.w.State.GPUClusters) > 0 || s.operator == nil && !managed(n) && parts.OperatorDeployed(s.w) == nil {
+	why := s.unread("ClusterPolicy")
+	if why == "" || s.policy != "" || len(s.w.State.GPUClusters) > 0 || s.operator == nil && !managed(n) && parts.OperatorDeployed(s.w) == nil {
 		return ""
 	}
-	return s.unread("ClusterPolicy")
+	return why
 }
 
 // unsure: what the GPU Operator has not brought it may be told not to bring, where that was not read.

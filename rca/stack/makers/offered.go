@@ -13,14 +13,23 @@ import (
 // Offered are GPUs and the like that a node has by names of other makers than the one given: NVIDIA's among them, and parts of GPUs that
 // another plugin deals out (volcano-vgpu-device-plugin).
 func Offered(n *view.Node, than corev1.ResourceName) []corev1.ResourceName {
+	return others(devices(n), than)
+}
+
+// devices are the names by which a node has GPUs and the like.
+func devices(n *view.Node) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for name, q := range n.Status.Capacity {
-		if !q.IsZero() && maker(name) != maker(than) && (view.IsGPU(name) || Of(name) != nil || name == "volcano.sh/vgpu-number") {
+		if !q.IsZero() && (view.IsGPU(name) || Of(name) != nil || name == "volcano.sh/vgpu-number") {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+func others(names []corev1.ResourceName, than corev1.ResourceName) []corev1.ResourceName {
+	return slices.DeleteFunc(slices.Clone(names), func(name corev1.ResourceName) bool { return maker(name) == maker(than) })
 }
 
 // maker is the domain that a maker names its devices by.
@@ -29,14 +38,18 @@ func maker(name corev1.ResourceName) string {
 	return domain
 }
 
+type names struct{ all []corev1.ResourceName }
+
 // OfferedIn are those that nodes of the cluster have.
 func OfferedIn(w *view.Cluster, than corev1.ResourceName) []corev1.ResourceName {
-	var out []corev1.ResourceName
-	for _, n := range w.SortedNodes() {
-		out = append(out, Offered(n, than)...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return others(view.Kept(w, func(w *view.Cluster) *names {
+		var out []corev1.ResourceName
+		for _, n := range w.SortedNodes() {
+			out = append(out, devices(n)...)
+		}
+		slices.Sort(out)
+		return &names{slices.Compact(out)}
+	}).all, than)
 }
 
 // Instead is what could be asked for in place of what no node offers, as it stands behind what is done else; empty where nodes have
