@@ -80,7 +80,7 @@ func (s *Stack) unlabelled(n *view.Node) *Finding {
 		m.Commands = append(m.Commands, "kubectl label node "+n.Name+" "+strings.Join(labels, " ")+" --overwrite  # it keeps what a person has written")
 	}
 	f.Mends = []Mend{m}
-	return s.unsure(n, f)
+	return unsure(s, n, f)
 }
 
 // undiscovered: nothing tells the GPU Operator that the node has a GPU.

@@ -32,12 +32,12 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
-	if s.operated(n) && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (unlooked(n) || s.byHand(n)) {
+	if operated(s, n) && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (unlooked(n) || s.byHand(n)) {
 		f := s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
 		if reason, message := parts.PolicySays(s.w.State.ClusterPolicies); reason == reconcileFailed {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))
 		}
-		return s.unsure(n, f)
+		return unsure(s, n, f)
 	}
 	if f := s.operatorDown(n); f != nil {
 		return f
@@ -61,7 +61,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 	}
 	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, says, ref, fact, claims...)
 	f.Mends = []Mend{s.install(n)}
-	return s.unsure(n, f)
+	return unsure(s, n, f)
 }
 
 // notSeen says which of the kinds that would show a device plugin was not read.
@@ -116,10 +116,10 @@ func (s *Stack) install(n *view.Node) Mend {
 	case s.policy != "" && s.unreconciled():
 		m.Title = "mend what keeps the GPU Operator from making its DaemonSets: see ClusterPolicy " + s.policy
 		m.Commands = []string{"kubectl describe clusterpolicy " + s.policy + "  # the condition Error says which part fails, and why", "kubectl get pods -A -l app=gpu-operator  # then its log"}
-	case s.operated(n) && knownGPU(n):
+	case operated(s, n) && knownGPU(n):
 		m.Title = "see why the GPU Operator makes no DaemonSet of a device plugin: ClusterPolicy " + s.policyName() + ", and its log"
 		m.Commands = []string{"kubectl get pods -A -l app=gpu-operator  # none: it is not installed, and has left its ClusterPolicy", "kubectl describe clusterpolicy " + s.policyName(), "kubectl logs -n gpu-operator deploy/gpu-operator --tail=50  # in the namespace that the first shows"}
-	case s.operated(n):
+	case operated(s, n):
 		m.Title = "have the GPU Operator find GPUs: install node feature discovery"
 		m.Commands = append(helm, parts.ReuseOperator(s.w, "")+"--set nfd.enabled=true", "kubectl describe clusterpolicy "+s.policyName())
 	case n.Labels[view.LabelGKE] != "":

@@ -46,10 +46,10 @@ func (s *Stack) operatorDown(n *view.Node) *Finding {
 
 // operated says whether the GPU Operator installs what a node has: it has a ClusterPolicy, or it is seen itself, or by its labels of the
 // node, where that cannot be read.
-func (s *Stack) operated(n *view.Node) bool { return s.policy != "" || s.policyUnread(n) != "" }
+func operated(s *Stack, n *view.Node) bool { return s.policy != "" || policyUnread(s, n) != "" }
 
 // policyUnread is why the ClusterPolicy of a GPU Operator that is there was not read; empty where it was, or none is there.
-func (s *Stack) policyUnread(n *view.Node) string {
+func policyUnread(s *Stack, n *view.Node) string {
 	why := s.unread("ClusterPolicy")
 	if why == "" || s.policy != "" || len(s.w.State.GPUClusters) > 0 || s.operator == nil && !managed(n) && parts.OperatorDeployed(s.w) == nil {
 		return ""
@@ -58,8 +58,8 @@ func (s *Stack) policyUnread(n *view.Node) string {
 }
 
 // unsure: what the GPU Operator has not brought it may be told not to bring, where that was not read.
-func (s *Stack) unsure(n *view.Node, f *Finding) *Finding {
-	if why := s.policyUnread(n); why != "" && f.State != Starting {
+func unsure(s *Stack, n *view.Node, f *Finding) *Finding {
+	if why := policyUnread(s, n); why != "" && f.State != Starting {
 		if f.Certainty == diagnosis.Proven {
 			f.Certainty = diagnosis.Likely
 		}

@@ -36,7 +36,7 @@ func TestFirstBrokenLinkIsTheCause(t *testing.T) {
 			n.Status.Allocatable, n.Status.Capacity = n.Status.Allocatable.DeepCopy(), n.Status.Capacity.DeepCopy()
 			n.Status.Allocatable["pods"], n.Status.Capacity["pods"] = resource.MustParse("110"), resource.MustParse("110")
 			if want[n.Name].Cause == "" && n.Name != "cpu" {
-				l.Pods = append(l.Pods, asking("holds-"+n.Name, n.Name, resource.MustParse("1")))
+				l.Pods = append(l.Pods, asking("holds-"+n.Name, n.Name, resource.MustParse("4")))
 			}
 		}
 		waits := asking("waits", "", resource.MustParse("4"))

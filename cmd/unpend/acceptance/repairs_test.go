@@ -34,7 +34,7 @@ func TestQuarantineIsWrittenOut(t *testing.T) {
 		"# attach, from the node: nvidia-smi -q; dmesg | grep -i xid; nvidia-bug-report.sh",
 		"# reported at 2026-11-20 12:00 UTC",
 	}
-	steps := []string{"cordon gpu-1 (pods on its healthy GPUs keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon gpu-1 once the GPU is mended"}
+	steps := []string{"cordon gpu-1 (pods that run there keep running)", "write the hardware ticket's text into an Event of the node (file it yourself)", "uncordon gpu-1 once the GPU is mended"}
 	if !slices.Equal(f.Commands, commands) || !slices.Equal(f.Steps, steps) {
 		t.Errorf("steps %q\ncommands %q", f.Steps, f.Commands)
 	}
