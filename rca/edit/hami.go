@@ -2,8 +2,12 @@ package edit
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/stack/parts"
+	"github.com/unpend/unpend/rca/view"
 )
 
 // GiveToHAMi is for the pod that HAMi alone can place and another scheduler has: HAMi's
@@ -39,4 +43,35 @@ func (c *Workload) keptFromHAMi() string {
 		}
 	}
 	return ""
+}
+
+// mayShare is how HAMi's device plugin writes on a node how many pods may have a share of a card.
+var mayShare = regexp.MustCompile(`"count":\s*([0-9]+)`)
+
+// MorePlaces is for cards of HAMi's that as many pods share as may; by: who decides that.
+func (c *Workload) MorePlaces(cause diagnosis.CauseID, by string) Change {
+	var now []string
+	for _, n := range c.Cluster.SortedNodes() {
+		if m := mayShare.FindStringSubmatch(n.Annotations["hami.io/node-nvidia-register"]); m != nil {
+			now = append(now, m[1]+" on "+n.Name)
+		}
+	}
+	title := "let more pods share a card"
+	if len(now) > 0 {
+		title += " (now " + strings.Join(now, ", ") + ")"
+	}
+	return LookAt(cause, title+": raise deviceSplitCount of HAMi's device plugin; a smaller share helps nothing", by+" decides by its own rules, which are not run here",
+		"kubectl get configmaps -A | grep -i hami  # hami-scheduler-device: nvidia.deviceSplitCount; hami-device-plugin: devicesplitcount of one node",
+		upgradeHAMi(c.Cluster)+"--set devicePlugin.deviceSplitCount=10  # where helm made it",
+		"kubectl get daemonsets -A | grep -i hami  # then rollout restart its device plugin; pods that run stay")
+}
+
+// upgradeHAMi begins the command that changes HAMi's release.
+func upgradeHAMi(w *view.Cluster) string {
+	for _, d := range parts.Of(w).Sets(parts.Plugin) {
+		if strings.HasPrefix(d.Name, view.HAMiPluginName) {
+			return d.Reuse("hami-charts/hami")
+		}
+	}
+	return "helm upgrade RELEASE hami-charts/hami -n NAMESPACE --reuse-values "
 }

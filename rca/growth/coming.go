@@ -34,6 +34,8 @@ func (m *coming) tell() {
 	switch k := m.k; {
 	case !k.Launched.Met() && k.Launched.Status != "":
 		m.launches()
+	case k.Doubled():
+		m.stuck(fmt.Sprintf("several nodes have the machine of NodeClaim %s, and Karpenter takes none of them for it: %s", k.Name, wordsOr(k.Registered, "it does not say more")), k.Registered)
 	case k.Registered.Status == string(corev1.ConditionFalse): // what is waited for is Unknown
 		m.stuck(fmt.Sprintf("the machine of NodeClaim %s joined, and Karpenter does not take it for its own: %s", k.Name, wordsOr(k.Registered, "it does not say why")), k.Registered)
 	case !k.Registered.Met() && k.Node == "":
@@ -53,16 +55,16 @@ func (m *coming) launches() {
 		m.g.tell(diagnosis.CloudCapacityRefused, diagnosis.Proven, refusedSays("the NodeClaim "+k.Name, codes), diagnosis.Fact(m.ref(), "Launched="+k.Launched.Status+" "+view.Cut(k.Launched.Words(), 300), append(view.SaysOf(k.Launched), view.ConditionIs("Launched", k.Launched.Status))...))
 	case len(codes) > 0 || strings.HasSuffix(k.Launched.Reason, "Failed") || k.Launched.Status == string(corev1.ConditionFalse):
 		m.stuck("Karpenter cannot launch a node: NodeClaim "+k.Name+" is not launched: "+view.Cut(k.Launched.Words(), 160), k.Launched)
-	case m.late():
+	case m.late(launchedBy):
 		m.stuck(fmt.Sprintf("the node that Karpenter asked for %s ago was never launched: %s", view.Age(m.age()), view.Cut(k.Launched.Words(), 160)), k.Launched)
 	default:
-		m.comes(m.due(), "is being launched", k.Launched)
+		m.comes(m.due(launchedBy), "is being launched", k.Launched)
 	}
 }
 
 func (m *coming) registers() {
 	k := m.k
-	if m.late() {
+	if m.late(promised) {
 		m.stuck(fmt.Sprintf("the node that Karpenter asked for %s ago has not registered: NodeClaim %s: %s", view.Age(m.age()), k.Name, wordsOr(k.Registered, "no word of it")), k.Registered)
 		return
 	}
@@ -75,7 +77,7 @@ func (m *coming) registers() {
 		m.g.told[diagnosis.ScaleUpStuck].Evidence = append(m.g.told[diagnosis.ScaleUpStuck].Evidence, m.gaveUp...)
 		return
 	}
-	m.comes(m.due(), "has not registered yet", k.Registered)
+	m.comes(m.due(promised), "has not registered yet", k.Registered)
 }
 
 func (m *coming) becomesUsable() {
@@ -93,11 +95,17 @@ func (m *coming) ref() string { return "NodeClaim/" + m.k.Name }
 
 func (m *coming) age() time.Duration { return m.w.State.Now.Sub(m.k.Created) }
 
-// late says whether Karpenter would have given it up by now.
-func (m *coming) late() bool { return !m.k.Created.IsZero() && m.age() > promised }
+// launchedBy is how long a launch may take: after that Karpenter deletes the NodeClaim and makes
+// another (pkg/controllers/nodeclaim/lifecycle/liveness.go, launchTimeout).
+const launchedBy = 5 * time.Minute
 
-// due is until when it has to be there.
-func (m *coming) due() time.Time { return cmp.Or(m.k.Created, m.w.State.Now).Add(promised) }
+// late says whether Karpenter would have given it up by now, where a stage may last so long.
+func (m *coming) late(within time.Duration) bool { return !m.k.Created.IsZero() && m.age() > within }
+
+// due is until when a stage that may last so long has to be over.
+func (m *coming) due(within time.Duration) time.Time {
+	return cmp.Or(m.k.Created, m.w.State.Now).Add(within)
+}
 
 // comes tells that it is on its way.
 func (m *coming) comes(by time.Time, what string, of scaling.Condition) {
@@ -118,8 +126,8 @@ func (m *coming) stuckBy(ref, says string, of scaling.Condition) {
 }
 
 // keptOn are the taints that somebody takes off a machine before it can be used, of those that
-// still stand on its node: by its NodeClaim, and those of Kubernetes' own that Karpenter knows
-// (pkg/scheduling/taints.go, KnownEphemeralTaints).
+// still stand on its node: by its NodeClaim, by what Karpenter says it waits for, and those of
+// Kubernetes' own that Karpenter knows (pkg/scheduling/taints.go, KnownEphemeralTaints).
 func (m *coming) keptOn() []corev1.Taint {
 	n := m.w.Nodes[m.k.Node]
 	if n == nil {
@@ -127,7 +135,8 @@ func (m *coming) keptOn() []corev1.Taint {
 	}
 	var out []corev1.Taint
 	for _, t := range n.Spec.Taints {
-		if t.Key == "node.cloudprovider.kubernetes.io/uninitialized" || slices.ContainsFunc(m.k.Startup, func(s corev1.Taint) bool { return s.MatchTaint(&t) }) {
+		named := strings.Contains(m.k.Initialized.Message, `"`+t.ToString()+`"`)
+		if named || t.Key == "node.cloudprovider.kubernetes.io/uninitialized" || slices.ContainsFunc(m.k.Startup, func(s corev1.Taint) bool { return s.MatchTaint(&t) }) {
 			out = append(out, t)
 		}
 	}

@@ -125,7 +125,8 @@ func TestHowFarAMachineHasCome(t *testing.T) {
 	launched, registered := condition("Launched", "True", "Launched", "", time.Minute), condition("Registered", "True", "Registered", "", time.Minute)
 	waiting := func(kind string) any { return condition(kind, "Unknown", "Awaiting", "", time.Minute) }
 	run(t, map[string]row{
-		"is launched":       {func(w *rcatest.World) { machine(w, promised, "", waiting("Launched")) }, "ScalingUp likely: Karpenter is bringing a node: NodeClaim gpu-abcde is being launched"},
+		"is not, in time":   {func(w *rcatest.World) { machine(w, launchedBy+time.Second, "", waiting("Launched")) }, "ScaleUpStuck likely: the node that Karpenter asked for 5 min ago was never launched: Awaiting"},
+		"is launched":       {func(w *rcatest.World) { machine(w, launchedBy, "", waiting("Launched")) }, "ScalingUp likely: Karpenter is bringing a node: NodeClaim gpu-abcde is being launched"},
 		"is never launched": {func(w *rcatest.World) { machine(w, promised+time.Second, "", waiting("Launched")) }, "ScaleUpStuck likely: the node that Karpenter asked for 15 min ago was never launched: Awaiting"},
 		"cannot be launched": {func(w *rcatest.World) {
 			machine(w, 0, "", condition("Launched", "Unknown", "LaunchFailed", "no role", 0))

@@ -95,6 +95,9 @@ func TestMachinesThatJoinedAndCannotBeUsed(t *testing.T) {
 		"not its own": {func(w *rcatest.World) {
 			machine(w, time.Minute, "", launched, condition("Registered", "False", "UnregisteredTaintNotFound", "no taint", 0))
 		}, "ScaleUpStuck likely: the machine of NodeClaim gpu-abcde joined, and Karpenter does not take it for its own: UnregisteredTaintNotFound: no taint"},
+		"one of several": {func(w *rcatest.World) {
+			machine(w, time.Minute, "", launched, condition("Registered", "Unknown", "MultipleNodesFound", "matched several", 0))
+		}, "ScaleUpStuck likely: several nodes have the machine of NodeClaim gpu-abcde, and Karpenter takes none of them for it: MultipleNodesFound: matched several"},
 		"waited for": {func(w *rcatest.World) {
 			machine(w, time.Minute, "", launched, condition("Registered", "Unknown", "NodeNotFound", "no node", 0))
 		}, "ScalingUp likely: Karpenter is bringing a node: NodeClaim gpu-abcde has not registered yet"},

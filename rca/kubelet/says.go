@@ -52,7 +52,7 @@ func (c *Case) itSaid() string {
 // words say it in a headline; empty: the catalogue's do.
 func (b Behind) words() string {
 	return map[Behind]string{GPULost: "a lost GPU refuses all", NVMLLost: "device plugin lost NVML", GPUsSick: "kubelet: GPUs unhealthy", PluginAway: "device plugin did not answer", PluginSays: "device plugin gave none", Behindhand: "kubelet counts otherwise",
-		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it", NotPermitted: "plugin may not read MIG GPUs", MemoryUnaligned: "no NUMA node has the memory"}[b]
+		NotReleased: "GPU was not given back yet", PlacedByHand: "nodeName is set by hand", TwoSchedulers: "two schedulers, one node", InitAsksToo: "init container asks too", OverheadLeftOut: "overhead was not counted", Trial: "no GPU is free for a trial", NotByHAMi: "HAMi has not placed it", AllHeld: "all is held on its node", NotPermitted: "plugin may not read MIG GPUs", MemoryUnaligned: "no NUMA node has the memory"}[b]
 }
 
 // behindSays is what stands behind the refusal, as far as that can be told.
@@ -97,6 +97,8 @@ func (c *Case) behindSays(t *Turned) string {
 		says = fmt.Sprintf("scheduler %s chose the node, and %s chose it for %s: neither waits for the other", c.Scheduler, cmp.Or(t.Others[0].Spec.SchedulerName, corev1.DefaultSchedulerName), view.PodList(t.Others)) + c.countsNow(t)
 	case Trial:
 		says = "it is the GPU Operator's trial of its device plugin, which no scheduler places" + c.countsNow(t)
+	case AllHeld:
+		says = "pods that were there before it hold all that the node offers, and " + c.Scheduler + ", which chose the node, counts otherwise" + c.countsNow(t)
 	case NotByHAMi:
 		says = fmt.Sprintf("HAMi's device plugin gives devices only to a pod that HAMi's scheduler has placed, and %s has placed this one", c.Scheduler)
 	case InitAsksToo:
@@ -220,6 +222,8 @@ func (c *Case) turnedEvidence(t *Turned) []diagnosis.Evidence {
 	}
 	if t.Behind == NotByHAMi {
 		note(t.Node.Ref(), "annotation "+hamisCards+" is there", diagnosis.That("metadata.annotations", hamisCards, diagnosis.Exists, ""))
+	}
+	if t.Behind == NotByHAMi || t.Behind == AllHeld {
 		note(c.Ref(), "schedulerName "+c.Scheduler, diagnosis.That("spec.schedulerName", "", diagnosis.Is, c.Scheduler))
 	}
 	for _, p := range t.Others {

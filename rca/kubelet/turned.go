@@ -37,6 +37,7 @@ const (
 	Unaligned                     // no NUMA node has all of it
 	NVMLLost                      // the device plugin cannot start NVML itself, and so answers for no GPU
 	OverheadLeftOut               // the scheduler that chose the node counts no overhead of a RuntimeClass
+	AllHeld                       // pods that were there before hold all that the node offers: its scheduler counts otherwise
 	Trial                         // the GPU Operator tries its device plugin on a node whose GPUs are held
 	PluginSays                    // the device plugin answered with an error of its own
 	NotByHAMi                     // HAMi's device plugin gives only what HAMi's scheduler has placed, and another has placed it
@@ -171,6 +172,9 @@ func (c *Case) behind(t *Turned) Behind {
 	if at := RejectedAt(c.Cluster, c.refused()); soon(t.ready, at) {
 		return PluginAway
 	}
+	if c.heldBefore(t) {
+		return AllHeld
+	}
 	return Behindhand
 }
 
@@ -189,12 +193,15 @@ func pluginsWords(text string) string {
 // GetPendingPod), and another scheduler has placed this one there: it would be refused again.
 func (c *Case) notByHAMi(t *Turned) bool {
 	text := c.Refusal.Message
-	return t.Node != nil && t.Node.Annotations[hamisCards] != "" && !strings.Contains(c.Scheduler, "hami") &&
+	return t.OfHAMi() && !strings.Contains(c.Scheduler, "hami") &&
 		(strings.Contains(text, "no binding pod found on node") || strings.Contains(text, "no node lock naming a pending pod"))
 }
 
 // hamisCards is where HAMi's device plugin writes on a node which cards it shares.
 const hamisCards = "hami.io/node-nvidia-register"
+
+// OfHAMi says whether HAMi's device plugin shares the node's cards.
+func (t *Turned) OfHAMi() bool { return t.Node != nil && t.Node.Annotations[hamisCards] != "" }
 
 // isTrial says whether it is the pod by which the GPU Operator's validator tries the device plugin: it asks for a GPU,
 // names its node itself, and is made again until it gets one (gpu-operator cmd/nvidia-validator, runWorkload).
@@ -208,6 +215,23 @@ func (c *Case) isTrial() bool {
 func (c *Case) heldAll(t *Turned) bool {
 	name := c.short(t)
 	return t.Node != nil && t.Node.Allocatable(name) > 0 && t.Node.HeldOf(name) >= t.Node.Allocatable(name)
+}
+
+// heldBefore says whether pods that began before the pod was refused hold all that the node offers of what was short:
+// its kubelet and the requests of its pods then say the same.
+func (c *Case) heldBefore(t *Turned) bool {
+	name := c.short(t)
+	if t.Node == nil || !c.heldAll(t) {
+		return false
+	}
+	held, at := int64(0), RejectedAt(c.Cluster, c.refused())
+	for _, p := range t.Node.Pods {
+		if p.Status.StartTime != nil && p.Status.StartTime.Time.Before(at) {
+			q := t.Node.Requests[p][name]
+			held += q.Value()
+		}
+	}
+	return held >= t.Node.Allocatable(name)
 }
 
 // Overhead is how much a pod's RuntimeClass adds to what its containers ask of the resource that it was

@@ -38,6 +38,14 @@ func refused(t *testing.T, w *rcatest.World, reason, message string) *Case {
 // node is n with two whole GPUs.
 func node(w *rcatest.World) { w.AddNode(sim.Node{Name: "n", GPUs: 2, MIGOff: []int{0, 1}}) }
 
+// holdAll has two pods hold both GPUs of the node, which began so much after noon.
+func holdAll(w *rcatest.World, after time.Duration) {
+	for _, name := range []string{"x", "y"} {
+		p := w.AddHolder(name, "n", "nvidia.com/gpu", 0)
+		p.Status.StartTime = &metav1.Time{Time: rcatest.Noon.Add(after)}
+	}
+}
+
 // beside adds a pod of node n that asks for a GPU.
 func beside(w *rcatest.World, edit func(*corev1.Pod)) {
 	p := w.AddHolder("x", "n", "nvidia.com/gpu", 0)
@@ -85,6 +93,8 @@ func TestWhatStandsBehind(t *testing.T) {
 		"placed by a name, for another reason": {"Evicted", "", byName, OwnWords},
 		"another scheduler's":                  {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, TwoSchedulers},
 		"the same scheduler's":                 {unexpectedAdmission, none, func(w *rcatest.World) { beside(w, func(*corev1.Pod) {}) }, Behindhand},
+		"all was held before":                  {unexpectedAdmission, none, func(w *rcatest.World) { holdAll(w, -time.Hour) }, AllHeld},
+		"all was taken later":                  {unexpectedAdmission, none, func(w *rcatest.World) { holdAll(w, time.Hour) }, Behindhand},
 		"another, of another thing":            {"OutOfcpu", "", func(w *rcatest.World) { beside(w, func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }) }, CountedOver},
 		"one is just leaving": {unexpectedAdmission, none, func(w *rcatest.World) {
 			beside(w, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: rcatest.Noon} })

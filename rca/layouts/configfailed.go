@@ -69,7 +69,7 @@ func stillThere(n *view.Node) (says string, evidence []diagnosis.Evidence) {
 	if labels := PausedComponents(n); len(labels) > 0 {
 		evidence = append(evidence, diagnosis.Fact(n.Ref(), strings.Join(labels, ", ")+"="+view.Paused, n.Labelled(labels...)...))
 	}
-	for _, p := range lingering(n) {
+	for _, p := range Lingering(n) {
 		says += ", " + p.Namespace + "/" + p.Name + " was told to leave and has not"
 		evidence = append(evidence, diagnosis.Fact(view.PodRef(p), "deleted at "+p.DeletionTimestamp.UTC().Format("15:04 MST")+", and is still there: its component is paused",
 			diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Is, p.DeletionTimestamp.UTC().Format(time.RFC3339))))

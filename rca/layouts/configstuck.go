@@ -39,8 +39,8 @@ func ConfigStuck(c *view.Cluster, n *view.Node, _ *Short) *view.Finding {
 	return view.Found(certainty, "MIG manager is stuck"+says, append(evidence, who...)...)
 }
 
-// lingering are the pods of components that MIG manager has stopped and waits for.
-func lingering(n *view.Node) []*corev1.Pod {
+// Lingering are the pods of components that MIG manager has stopped and waits for.
+func Lingering(n *view.Node) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, label := range PausedComponents(n) {
 		component := strings.TrimPrefix(label, "nvidia.com/gpu.deploy.")

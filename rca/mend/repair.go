@@ -87,6 +87,15 @@ func Reboot(n *view.Node, cause diagnosis.CauseID) edit.Change {
 // readyAgain is how long a machine takes to start, at most, and to be Ready.
 const readyAgain = 15 * time.Minute
 
+// openedBy are the commands for a node that should have lost its startup taint long ago.
+func openedBy(s *terms.Shut, n *view.Node) []string {
+	look := "kubectl get pods -A -o wide --field-selector spec.nodeName=" + n.Name + "  # whether what takes it off runs there"
+	if s.Opener() == "Karpenter" {
+		look = "kubectl get nodeclaims -o wide  # that of " + n.Name + " says what it waits for; without one Karpenter does not know the machine"
+	}
+	return []string{look, "kubectl taint nodes " + n.Name + " " + s.TaintText() + "-  # only where nothing is to take it off any more"}
+}
+
 // WaitForReady is all that can be done here about a node that takes no pods for now; what
 // would open it may have to be let on it first.
 func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
@@ -118,6 +127,9 @@ func WaitForReady(c *edit.Workload, n *view.Node) edit.Change {
 		if p, _, _, are := stack.Of(c.Cluster).AllInTrouble(s.Openers(c.Subject(), n)); are {
 			title = fmt.Sprintf("see why %s/%s does not work: it %s", p.Namespace, p.Name, strings.Replace(s.Opening(), "gives it its", "gives "+n.Name+" its", 1))
 			commands = append(commands, fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --tail=50  # and --previous, where it starts again and again", p.Namespace, p.Name))
+		} else if !s.Overdue.IsZero() {
+			title = fmt.Sprintf("see why %s has not taken taint %s off %s, which has been Ready for %s", s.Opener(), s.Taint(), n.Name, view.Age(c.Cluster.State.Now.Sub(s.Overdue)))
+			commands, risk = append(commands, openedBy(s, n)...), diagnosis.LowRisk
 		}
 		if s.By != nil {
 			title = "have " + s.Ref() + " tolerate " + s.Misses() + ": its pod opens " + n.Name

@@ -21,7 +21,7 @@ func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Cha
 		return []edit.Change{switchByReboot(n, u.On)}
 	}
 	if len(holders) == 0 {
-		return []edit.Change{endHostClients(n, cause), Reboot(n, cause)}
+		return append(outOfTheWay(n, cause), endHostClients(n, cause), Reboot(n, cause))
 	}
 	ch := edit.Change{Kind: diagnosis.EvictPods, Cause: cause, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Drained: holders,
 		Title:      fmt.Sprintf("have %s leave %s, then MIG manager try again", view.PodList(holders), n.Name),
@@ -40,6 +40,33 @@ func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Cha
 		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), StartPaused(n)...), "kubectl uncordon "+n.Name)
 	}
 	return []edit.Change{ch, Reboot(n, cause)}
+}
+
+// outOfTheWay has those go that MIG manager waits for: it told them to leave, and they are there still. Who is
+// deleted by force is gone from the API, which is all that MIG manager looks at; its process may run on.
+func outOfTheWay(n *view.Node, cause diagnosis.CauseID) []edit.Change {
+	stay := layouts.Lingering(n)
+	if len(stay) == 0 {
+		return nil
+	}
+	ch := edit.Change{Kind: diagnosis.EvictPods, Cause: cause, Manual: true, Minutes: 5, Risk: diagnosis.MediumRisk, Drained: stay,
+		Title:      fmt.Sprintf("have %s be gone from %s: MIG manager waits for that", view.PodList(stay), n.Name),
+		Untestable: "what MIG manager makes of it no copy can show"}
+	ch.Detail = func(ch *edit.Change) {
+		ch.Steps, ch.Commands = []string{"see in MIG manager's log that it waits for them"}, []string{managerLog(n)}
+		for _, p := range stay {
+			who := p.Namespace + "/" + p.Name
+			ch.Steps = append(ch.Steps, "see why "+who+" stays, and delete it by force")
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s describe pod %s  # why it stays: a kubelet that cannot end it, or a finalizer", p.Namespace, p.Name))
+			if len(p.Finalizers) > 0 {
+				ch.Commands = append(ch.Commands, fmt.Sprintf(`kubectl -n %s patch pod %s --type merge -p '{"metadata":{"finalizers":null}}'  # %s: where who set it is gone`, p.Namespace, p.Name, strings.Join(p.Finalizers, ", ")))
+			}
+			ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s delete pod %s --grace-period=0 --force  # its process may run on: then boot the machine", p.Namespace, p.Name))
+		}
+		ch.Steps = append(ch.Steps, "have MIG manager try again, where it has given up")
+		ch.Commands = append(append(ch.Commands, tryAgain(n)...), StartPaused(n)...)
+	}
+	return []edit.Change{ch}
 }
 
 // Respell is for a layout that MIG manager fails on without a pod in its way, and whose

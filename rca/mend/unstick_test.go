@@ -3,12 +3,15 @@ package mend
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit/edittest"
+	"github.com/unpend/unpend/rca/rcatest"
 	"github.com/unpend/unpend/rca/stack"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -45,6 +48,23 @@ func TestWhatUnsticksMIGManager(t *testing.T) {
 				t.Errorf("%s", text)
 			}
 		})
+	}
+}
+
+// Who was told to leave and has not is named first, with what makes it go.
+func TestWhoKeepsMIGManagerWaiting(t *testing.T) {
+	w := newWorld()
+	w.Laid("all-1g.5gb", "pending", func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+		n.Labels["nvidia.com/gpu.deploy.dcgm-exporter"] = view.Paused
+	})
+	yes, at := true, metav1.NewTime(rcatest.Noon.Add(-time.Hour))
+	w.Pods = append(w.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "g", Name: "e", UID: "e", DeletionTimestamp: &at, Finalizers: []string{"x/y"}, OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "nvidia-dcgm-exporter", Controller: &yes}}}, Spec: corev1.PodSpec{NodeName: "n"}})
+	c := w.bench(t)
+	all := Unstick(c, c.Node("n"), diagnosis.MIGConfigStuck)
+	all[0].Detail(&all[0])
+	text := strings.Join(all[0].Commands, "\n")
+	if all[0].Title != "have g/e be gone from n: MIG manager waits for that" || len(all[0].Drained) != 1 || !strings.Contains(text, "kubectl -n g delete pod e --grace-period=0 --force") || !strings.Contains(text, `{"finalizers":null}}'  # x/y`) {
+		t.Errorf("%s: %s", all[0].Title, text)
 	}
 }
 

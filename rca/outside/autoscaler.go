@@ -64,6 +64,8 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 	switch {
 	case g.Claim != nil && len(g.Kept) > 0:
 		return []edit.Change{takeOff(c)}
+	case g.Claim != nil && g.Claim.Doubled():
+		return []edit.Change{oneNode(c)}
 	case g.Claim != nil && g.Claim.Registered.Status == string(corev1.ConditionFalse):
 		return []edit.Change{ownNode(c)}
 	case g.Claim != nil && g.Claim.Node != "":

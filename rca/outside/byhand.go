@@ -221,6 +221,15 @@ func ownNode(c *edit.Workload) edit.Change {
 	return ch
 }
 
+// oneNode is for the machine that several nodes have: Karpenter takes none of them for it.
+func oneNode(c *edit.Workload) edit.Change {
+	k := c.Growth().Claim
+	return edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.ScaleUpStuck, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet, StopsUnknown: true,
+		Title: "leave one node of the machine of NodeClaim " + k.Name + ": by their providerID several have it; or have Karpenter make another machine",
+		Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,MACHINE:.spec.providerID,SINCE:.metadata.creationTimestamp  # those of " + cmp.Or(k.ProviderID, "one machine") + ": delete who is not its kubelet's own",
+			"kubectl delete nodeclaim " + k.Name + "  # or this: Karpenter makes another while the pod waits; who runs on its machine stops"}}
+}
+
 // setGoing is for the cluster autoscaler that stands still: for nodes that it takes for not ready.
 func setGoing(c *edit.Workload) edit.Change {
 	g := c.Growth()

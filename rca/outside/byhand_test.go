@@ -37,6 +37,11 @@ until new has lost taint team/wait
   kubectl taint nodes new team/wait:NoSchedule-  # what takes it off has not, or does not run
   kubectl edit nodepool gpu  # spec.template.spec.startupTaints: without it, if nobody takes it off; Karpenter then replaces its machines one by one (drift)
 `},
+		"several nodes have it": {outside.LookAtPromise, func(w *edittest.World) { come(t, w, "Unknown", "MultipleNodesFound") },
+			`Manual for "ScaleUpStuck", 0 min, by hand, low risk: leave one node of the machine of NodeClaim gpu-abcde: by their providerID several have it; or have Karpenter make another machine (the node is not there yet)
+  kubectl get nodes -o custom-columns=NAME:.metadata.name,MACHINE:.spec.providerID,SINCE:.metadata.creationTimestamp  # those of one machine: delete who is not its kubelet's own
+  kubectl delete nodeclaim gpu-abcde  # or this: Karpenter makes another while the pod waits; who runs on its machine stops
+`},
 		"it joined without Karpenter's taint": {outside.LookAtPromise, func(w *edittest.World) { come(t, w, "False", "UnregisteredTaintNotFound") },
 			`Manual for "ScaleUpStuck", 0 min, by hand, low risk: have kubelets of NodePool gpu register with taint karpenter.sh/unregistered:NoExecute, by the image or user data of EC2NodeClass own (the node is not there yet)
   kubectl describe nodeclaim gpu-abcde

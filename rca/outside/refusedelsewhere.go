@@ -60,7 +60,7 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out[0].Title = "say how much memory the GPUs of " + unlabelled(c) + " have: label nvidia.com/gpu.memory, in MiB"
 		out[0].Commands = []string{"kubectl get nodes -L nvidia.com/gpu.memory,nvidia.com/gpu.product", "kubectl label node " + unlabelled(c) + " nvidia.com/gpu.memory=MIB  # GPU feature discovery writes it where it can tell", look}
 	case w.OfPlaces():
-		out = append(growOther(c, diagnosis.SchedulerRefused), morePlaces(c, by), ch)
+		out = append(growOther(c, diagnosis.SchedulerRefused), c.MorePlaces(diagnosis.SchedulerRefused, by), ch)
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = append([]string{look}, append(listCards(c), logs)...)

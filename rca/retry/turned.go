@@ -45,6 +45,10 @@ func Again(c *edit.Workload) []edit.Change {
 		return append(out, freely(c, t))
 	case kubelet.Trial:
 		return append(out, leaveOutTrial(c, t))
+	case kubelet.AllHeld:
+		if room := makeRoom(c, t); t.Storm() && len(room) > 0 { // the next one would be refused, too
+			return room
+		}
 	case kubelet.NotByHAMi:
 		return append(out, c.GiveToHAMi(id)...)
 	case kubelet.OverheadLeftOut: // it would be placed there, and refused, again

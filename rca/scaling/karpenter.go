@@ -54,6 +54,10 @@ type Claim struct {
 	Startup []corev1.Taint
 }
 
+// Doubled says whether Karpenter has found several nodes with the claim's machine: it takes none of them for it, however
+// long that lasts (pkg/controllers/nodeclaim/lifecycle/registration.go).
+func (k *Claim) Doubled() bool { return k.Registered.Reason == "MultipleNodesFound" }
+
 // Pool is a NodePool.
 type Pool struct {
 	Name         string

@@ -2,6 +2,7 @@ package terms
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,6 +82,19 @@ func TestANodeWhoseRuntimeIsDown(t *testing.T) {
 		f := NotReady(s, s.Cluster.Nodes["n"])
 		if f.Says != want || len(f.Evidence) != 2 || f.Evidence[1].Fact != "is not Ready: "+message {
 			t.Errorf("%s: %+v", message, f)
+		}
+	}
+}
+
+// A startup taint that stands on a node for longer than that takes is told as one that nobody has taken off.
+func TestStartupTaintsThatStandForLong(t *testing.T) {
+	for after, want := range map[time.Duration]bool{opens: false, opens + time.Second: true} {
+		w := rcatest.NewWorld()
+		w.AddNode(sim.Node{Name: "n", Taints: []corev1.Taint{{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}}})
+		w.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(rcatest.Noon.Add(-after))}}
+		s, _ := subject(t, w)
+		if shut := ShutFor(s, s.Cluster.Nodes["n"]); !shut.Overdue.IsZero() != want || shut.Opener() != "Karpenter" {
+			t.Errorf("after %s: %+v", after, shut)
 		}
 	}
 }

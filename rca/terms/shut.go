@@ -23,6 +23,9 @@ func NotReady(c view.Subject, n *view.Node) *view.Finding {
 	if words := readyWords(n); words != "" {
 		evidence = append(evidence, diagnosis.Fact(n.Ref(), "is not Ready: "+view.Quotable(words, 240), diagnosis.That("status.conditions[type=Ready].message", "", diagnosis.Is, words)))
 	}
+	if !s.Overdue.IsZero() {
+		evidence = append(evidence, diagnosis.Fact(n.Ref(), "Ready since "+s.Overdue.UTC().Format("2006-01-02 15:04:05 MST"), view.Since("Ready", s.Overdue)))
+	}
 	if s.By != nil {
 		misses := diagnosis.That("spec.template.spec.tolerations", "", diagnosis.ToleratesNot, s.misses.ToString())
 		evidence = append(evidence, diagnosis.Fact(s.Ref(), "its pod takes that taint off "+n.Name+", and does not tolerate "+s.Misses(), misses, n.Tainted(s.misses)))
@@ -43,6 +46,8 @@ type Shut struct {
 	Unready time.Time
 	// network: the node is not ready for want of one.
 	network bool
+	// Overdue is since when a node is Ready on which a startup taint stands for longer than that takes; zero where it does not.
+	Overdue time.Time
 	// By is the DaemonSet whose pod would open the node, and is kept from it; nil: nothing is
 	// known to keep it.
 	By     *appsv1.DaemonSet
@@ -69,13 +74,25 @@ var states = map[string][2]string{
 // as its chart names it; or parts of the names of pods, wherever they run. Every cloud's own controller manager has that
 // in its name, and Azure's has a second one on each node (cloud-provider-azure, cloud-node-manager).
 var openers = map[string]struct {
+	who       string
 	daemonSet string
 	anywhere  []string
 }{
-	"node.cilium.io/agent-not-ready":                 {daemonSet: "cilium"},
-	"ebs.csi.aws.com/agent-not-ready":                {daemonSet: "ebs-csi-node"},
-	"node.cloudprovider.kubernetes.io/uninitialized": {anywhere: []string{"cloud-controller-manager", "cloud-node-manager", "vsphere-cpi"}},
+	"karpenter.sh/unregistered":                      {who: "Karpenter"},
+	"node.cilium.io/agent-not-ready":                 {who: "Cilium's agent there, or its operator,", daemonSet: "cilium"},
+	"ebs.csi.aws.com/agent-not-ready":                {who: "the EBS CSI driver's pod there", daemonSet: "ebs-csi-node"},
+	"node.cloudprovider.kubernetes.io/uninitialized": {who: "the cloud's controller manager", anywhere: []string{"cloud-controller-manager", "cloud-node-manager", "vsphere-cpi"}},
+	"node.cloudprovider.kubernetes.io/shutdown":      {who: "the cloud's controller manager", anywhere: []string{"cloud-controller-manager", "cloud-node-manager", "vsphere-cpi"}},
 }
+
+// opens is how long those who open a node may take once it is Ready; Karpenter gives a machine up after that.
+const opens = 15 * time.Minute
+
+// Opener names who takes the startup taint off.
+func (s *Shut) Opener() string { return openers[s.taint.Key].who }
+
+// TaintText is that which is to be taken off, as kubectl writes it.
+func (s *Shut) TaintText() string { return s.taint.ToString() }
 
 // Openers are the pods that would take the taint off the node; none: nobody who would is seen, which says nothing of
 // clouds that run theirs elsewhere.
@@ -193,6 +210,13 @@ func unopened(c view.Subject, n *view.Node, t corev1.Taint) *Shut {
 			s.says += ", for DaemonSet " + d.Namespace + "/" + d.Name + ", which takes it off, does not tolerate " + kept.ToString()
 			return s
 		}
+	}
+	since := n.ReadySince()
+	if t.TimeAdded != nil && t.TimeAdded.After(since) {
+		since = t.TimeAdded.Time
+	}
+	if !since.IsZero() && c.Cluster.State.Now.Sub(since) > opens {
+		s.says, s.Overdue = "not opened: startup taint "+t.Key+" stands on it, long after it was Ready", n.ReadySince()
 	}
 	return s
 }

@@ -61,7 +61,7 @@ var house = map[string][]string{
 	"rca/kubelet":           {"rca/view", "rca/diagnosis", "rca/whatif", "watcher/incident", "rca/stack/homes", "rca/stack/parts"},
 	"rca/gangs":             {"rca/terms", "rca/evict", "rca/view", "rca/diagnosis", "rca/whatif", "watcher/incident"},
 	"rca/causes":            {"rca/admission", "rca/stack", "rca/stack/makers", "rca/queues", "rca/queues/full", "rca/growth", "rca/terms", "rca/layouts", "rca/kubelet", "rca/gangs", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe", "rca/upkeep"},
-	"rca/edit":              {"rca/causes", "rca/admission", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},
+	"rca/edit":              {"rca/causes", "rca/stack/parts", "rca/admission", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "watcher/incident"},
 	"rca/edit/edittest":     {"rca/edit", "rca/causes", "rca/devices", "rca/evict", "rca/view", "rca/diagnosis", "rca/rcatest", "watcher/incident", "nodeprobe", "nodeprobe/sim"},
 	"rca/claims":            {"rca/edit", "rca/devices", "rca/kubelet", "rca/view", "rca/diagnosis"},
 	"rca/outside":           {"rca/edit", "rca/gangs", "rca/stack/makers", "rca/stack/parts", "rca/queues", "rca/queues/full", "rca/scaling", "rca/view", "rca/diagnosis", "watcher/incident"},
