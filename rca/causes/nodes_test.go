@@ -83,8 +83,9 @@ NodeNotReady proven n1: not ready
 			w.gpuNode(tainted(noSchedule("karpenter.sh/unregistered")))
 			wants(w)
 		}, `
-NodeNotReady proven n1: not opened yet: startup taint karpenter.sh/unregistered stands on it
+NodeNotReady proven n1: not opened: startup taint karpenter.sh/unregistered stands on it, long after it was Ready
   Node/n1: taint karpenter.sh/unregistered:NoSchedule
+  Node/n1: Ready since 2026-11-20 11:00:00 UTC
 `},
 		"a node that is Ready, and short of disk": {func(w *world) {
 			w.gpuNode(tainted(noSchedule("node.kubernetes.io/disk-pressure")))
@@ -105,8 +106,9 @@ NodeNotReady proven n1: not ready
 			w.DaemonSets = append(w.DaemonSets, opener("cilium", "node.cilium.io/agent-not-ready"))
 			wants(w)
 		}, `
-NodeNotReady proven n1: not opened yet: startup taint node.cilium.io/agent-not-ready stands on it
+NodeNotReady proven n1: not opened: startup taint node.cilium.io/agent-not-ready stands on it, long after it was Ready
   Node/n1: taint node.cilium.io/agent-not-ready:NoSchedule
+  Node/n1: Ready since 2026-11-20 11:00:00 UTC
 `},
 		"a startup taint whose DaemonSet is kept off the node": {func(w *world) {
 			w.gpuNode(tainted(noSchedule("nvidia.com/gpu"), noSchedule("node.cilium.io/agent-not-ready")))
