@@ -46,9 +46,9 @@ func byLabels(d *parts.Set, n *view.Node) bool {
 	return d.Discovered(n, m)
 }
 
-// shut tells of it; nil where Kubernetes has set the taint, or who made the cluster for its control plane.
+// shut tells of it; nil where Kubernetes has set the taint, or who made the cluster for its control plane and other nodes beside that.
 func shut(s *Stack, n *view.Node, d *parts.Set, m parts.Misses, link Link, says string) *Finding {
-	if !m.ByPeople() {
+	if !m.ByPeople() && !d.Nowhere(s.w, m) {
 		return nil
 	}
 	f := s.finding(link, Unseen, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s %s/%s does not run there: %s", says, d.Namespace, d.Name, d.Text(n, m)), n.Ref(), untold, notLooked())

@@ -98,18 +98,23 @@ func TestANodeThatATaintShuts(t *testing.T) {
 		selector map[string]string
 		want     string
 		commands int
+		beside   bool // another node has no taint
 	}{
-		"a person's":                     {"team", nil, announces, 2},
-		"the control plane's":            {"node-role.kubernetes.io/control-plane", nil, "", 0},
-		"of what is looked for":          {"team", map[string]string{gpuPresent: "true"}, looks, 3},
-		"of a label that nobody finds":   {"team", map[string]string{"team": "a"}, "", 0},
-		"what is looked for, and theirs": {"CriticalAddonsOnly", map[string]string{gpuPresent: "true"}, "", 0},
+		"a person's":                     {"team", nil, announces, 2, true},
+		"the control plane's":            {"node-role.kubernetes.io/control-plane", nil, "", 0, true},
+		"and there is no other node":     {"node-role.kubernetes.io/control-plane", nil, announces, 2, false},
+		"of what is looked for":          {"team", map[string]string{gpuPresent: "true"}, looks, 3, false},
+		"of a label that nobody finds":   {"team", map[string]string{"team": "a"}, "", 0, false},
+		"what is looked for, and theirs": {"CriticalAddonsOnly", map[string]string{gpuPresent: "true"}, "", 0, false},
 	} {
 		l := newLab()
 		l.sets[parts.Plugin].Spec.Template.Spec.NodeSelector = k.selector
 		l.DaemonSets = []*appsv1.DaemonSet{l.sets[parts.Plugin], l.sets[parts.Discovery]}
 		l.chartNode(map[string]string{})
 		l.Nodes[0].Spec.Taints = []corev1.Taint{{Key: k.taint, Effect: corev1.TaintEffectNoSchedule}}
+		if k.beside {
+			l.Nodes = append(l.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker"}})
+		}
 		w := view.New(l.State)
 		f := Of(w).Untold(w.Nodes["n"])
 		if (f != nil) != (k.want != "") {

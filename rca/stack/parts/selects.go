@@ -43,6 +43,13 @@ func (m Misses) ByPeople() bool {
 	})
 }
 
+// Nowhere says that only taints of roles are in its way, and that no node of the cluster takes it: whose one machine is the control
+// plane, too, means to run all on that.
+func (d *Set) Nowhere(w *view.Cluster, m Misses) bool {
+	return !slices.ContainsFunc(m.Taints, func(t corev1.Taint) bool { return !strings.HasPrefix(t.Key, "node-role.kubernetes.io/") }) &&
+		!slices.ContainsFunc(w.SortedNodes(), func(n *view.Node) bool { return d.Misses(n).None() })
+}
+
 // tolerated are the taints that the DaemonSet controller has its pods tolerate
 // (pkg/controller/daemon/util/daemonset_util.go, 1.36.3).
 var tolerated = []corev1.Toleration{
