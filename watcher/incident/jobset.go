@@ -23,7 +23,7 @@ type jobSetSpec struct {
 	ManagedBy     *string `json:"managedBy,omitempty"`
 	StartupPolicy struct {
 		Order string `json:"startupPolicyOrder,omitempty"`
-	} `json:"startupPolicy,omitempty"`
+	} `json:"startupPolicy"`
 	ReplicatedJobs []struct {
 		Name     string `json:"name"`
 		Replicas *int32 `json:"replicas,omitempty"`
