@@ -184,7 +184,7 @@ func MendQueue(c *edit.Workload) []edit.Change {
 	case q.Unnamed:
 		return []edit.Change{nameQueue(c, q)}
 	case q.Shard != nil:
-		ch.Title, ch.Until, ch.Commands = intoShard(q)
+		ch.Title, ch.Until, ch.Commands = intoShard(c, q)
 	case q.Meant != "":
 		ch.Title, ch.Until = fmt.Sprintf("name queue %s by label %s in %s: %s, by which it is named now, its scheduler does not read", q.Meant, q.Label, c.WorkloadName(), q.By), "its pods carry label "+q.Label
 		ch.Commands = []string{list, c.EditByHand(fmt.Sprintf("metadata.labels of its pods: %s: %s", q.Label, q.Meant))}

@@ -34,15 +34,15 @@ func outOfShard(c *Case, queue *unstructured.Unstructured, child, lowest string)
 	if child != "" {
 		says = "KAI's Queue " + child + " names parent " + name + ", which is not of " + shardText(shard) + ": the scheduler of that shard, which has the pod, drops a queue whose parent it does not see"
 	}
-	return &Broken{Resource: "queues.scheduling.run.ai", Name: name, Shard: &Shard{Of: shard, Child: child},
+	return &Broken{Resource: "queues.scheduling.run.ai", Name: name, Shard: &Shard{Of: shard, Queue: of, Child: child},
 		Finding: *view.Found(diagnosis.Likely, says,
 			diagnosis.Fact(refOf("Queue", queue), labelText(of), shardClaim(of)),
 			diagnosis.Fact(c.podRef(), labelText(c.Pod.Labels[ShardLabel]), c.Cluster.OfPod(c.Pod, shardClaim(c.Pod.Labels[ShardLabel]))...))}
 }
 
-// Shard is whose scheduler does not see a queue, and which queue below it has the pod; empty for the first
-// shard, and where it is the queue itself.
-type Shard struct{ Of, Child string }
+// Shard is whose scheduler does not see a queue, which shard that is of, and which queue below it has the pod; empty for the
+// first shard, and where it is the queue itself.
+type Shard struct{ Of, Queue, Child string }
 
 func shardText(shard string) string {
 	if shard == "" {

@@ -16,12 +16,7 @@ import (
 // missing: no DaemonSet of the cluster is a device plugin.
 func (s *Stack) missing(n *view.Node) *Finding {
 	if slice := s.offered[n.Name]; slice != "" {
-		f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, "offers its GPUs through DRA alone, and no device plugin is installed that offers them by name", "ResourceSlice/"+slice, "driver "+draDriver+" offers its devices", append([]diagnosis.Claim{diagnosis.That("spec.driver", "", diagnosis.Is, draDriver), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)}, noPlugin()...)...)
-		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "let DeviceClass " + draDriver + " stand behind " + string(view.WholeGPU) + ", or ask by a ResourceClaim", Risk: diagnosis.LowRisk, Minutes: 5,
-			Commands: []string{"kubectl get deviceclass " + draDriver + " -o yaml",
-				fmt.Sprintf(`kubectl patch deviceclass %s --type=merge -p '{"spec":{"extendedResourceName":"%s"}}'  # needs the gate DRAExtendedResource`, draDriver, view.WholeGPU)},
-			Unproven: "whether the API server has the gate DRAExtendedResource on is not known"}}
-		return f
+		return byClass(s.finding(Installed, Missing, diagnosis.GPUStackMissing, "offers its GPUs through DRA alone, and no device plugin is installed that offers them by name", "ResourceSlice/"+slice, "driver "+draDriver+" offers its devices", append([]diagnosis.Claim{diagnosis.That("spec.driver", "", diagnosis.Is, draDriver), diagnosis.That("spec.nodeName", "", diagnosis.Is, n.Name)}, noPlugin()...)...))
 	}
 	unread := s.notSeen()
 	if len(n.Facts().Stocks()) > 0 || unread != "" && (managed(n) || n.Labels["nvidia.com/gpu.product"] != "") {
@@ -38,6 +33,9 @@ func (s *Stack) missing(n *view.Node) *Finding {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))
 		}
 		return unsure(s, n, f)
+	}
+	if e := parts.ByClaims(s.w.State.GPUClusters); e != nil && s.policy == "" {
+		return byClass(s.finding(Installed, Missing, diagnosis.GPUStackMissing, "has GPUs that the GPU Operator is to hand out by claims alone (DRA): "+e.Ref+" brings no device plugin", e.Ref, e.Fact, append(e.Claims, noPlugin()...)...))
 	}
 	if f := s.operatorDown(n); f != nil {
 		return f
@@ -62,6 +60,13 @@ func (s *Stack) missing(n *view.Node) *Finding {
 	f := s.finding(Installed, Missing, diagnosis.GPUStackMissing, says, ref, fact, claims...)
 	f.Mends = []Mend{s.install(n)}
 	return unsure(s, n, f)
+}
+
+// byClass offers how who asks for whole GPUs by name gets what DRA hands out.
+func byClass(f *Finding) *Finding {
+	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "let DeviceClass " + draDriver + " stand behind " + string(view.WholeGPU) + ", or ask by a ResourceClaim", Risk: diagnosis.LowRisk, Minutes: 5, Unproven: "whether the API server has the gate DRAExtendedResource on is not known",
+		Commands: []string{"kubectl get deviceclass " + draDriver + " -o yaml", fmt.Sprintf(`kubectl patch deviceclass %s --type=merge -p '{"spec":{"extendedResourceName":"%s"}}'  # needs the gate DRAExtendedResource`, draDriver, view.WholeGPU)}}}
+	return f
 }
 
 // notSeen says which of the kinds that would show a device plugin was not read.

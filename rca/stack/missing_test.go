@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/parts"
@@ -129,7 +130,7 @@ func TestPolicyThatWasNotRead(t *testing.T) {
 		"it has labelled the node":   {labelled, false, "likely: " + none + unsure, see},
 		"it is deployed":             {deployed, false, "likely: " + none + unsure, see},
 		"there is none":              {labelled, true, "proven: " + none, install},
-		"it brings DRA":              {forDRA, false, "proven: " + none, install},
+		"it brings DRA":              {forDRA, false, "proven: has GPUs that the GPU Operator is to hand out by claims alone (DRA): GPUCluster/g brings no device plugin", "let DeviceClass gpu.nvidia.com stand behind nvidia.com/gpu, or ask by a ResourceClaim"},
 		"discovery is kept off":      {discovery, false, "likely: has feature.node.kubernetes.io/pci-10de.present and no other label of node feature discovery, whose DaemonSet does not run there: it does not tolerate taint team:NoSchedule" + unsure, "have gpu-operator/nfd-worker tolerate team:NoSchedule"},
 		"it does not label the node": {unlabelled, false, "likely: is known to have a GPU, and the GPU Operator has not labelled it for its device plugin" + unsure, "give n the labels of the GPU Operator's parts, or see why it does not"},
 		"it has still to":            {young, false, "proven: is new: GPU Operator is to label it in a few minutes", ""},
@@ -170,6 +171,30 @@ func TestForeignTaints(t *testing.T) {
 		n := &view.Node{Node: &corev1.Node{Spec: corev1.NodeSpec{Taints: []corev1.Taint{k.taint}}}}
 		if got := strings.Join(parts.Foreign(n), ", "); got != k.want {
 			t.Errorf("%+v: %q", k.taint, got)
+		}
+	}
+}
+
+// By a GPUCluster the GPU Operator hands GPUs out by claims: no device plugin comes, and the operator is not to be installed again.
+func TestAClusterThatHandsOutByClaims(t *testing.T) {
+	for name, tc := range map[string]struct{ status, want string }{
+		"it is ready":     {"{state: ready, conditions: [{type: Ready, status: 'True', reason: Ready}]}", "the GPU Operator brings NVIDIA's DRA driver by it, and no device plugin"},
+		"it says why not": {"{state: notReady, conditions: [{type: Ready, status: 'False', reason: Error}, {type: Error, status: 'True', reason: PrerequisiteNotMet, message: no DeviceClass}]}", "the GPU Operator brings NVIDIA's DRA driver by it, and no device plugin; PrerequisiteNotMet: no DeviceClass"},
+		"Ready says it":   {"{state: notReady, conditions: [{type: Ready, status: 'False', reason: PrerequisiteNotMet, message: no DeviceClass}]}", "the GPU Operator brings NVIDIA's DRA driver by it, and no device plugin; PrerequisiteNotMet: no DeviceClass"},
+		"it says nothing": {"{}", "the GPU Operator brings NVIDIA's DRA driver by it, and no device plugin"},
+	} {
+		l := newLab()
+		l.DaemonSets = nil
+		l.chartNode(map[string]string{gpuPresent: "true"})
+		g := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte("{metadata: {name: gc}, status: "+tc.status+"}"), &g.Object); err != nil {
+			t.Fatal(err)
+		}
+		l.GPUClusters = []*unstructured.Unstructured{g}
+		w := view.New(l.State)
+		f := Of(w).missing(w.Nodes["n"])
+		if e := f.Evidence[0]; f.Cause != diagnosis.GPUStackMissing || f.Says != "has GPUs that the GPU Operator is to hand out by claims alone (DRA): GPUCluster/gc brings no device plugin" || e.Ref != "GPUCluster/gc" || e.Fact != tc.want || !strings.HasPrefix(f.Mends[0].Title, "let DeviceClass gpu.nvidia.com") {
+			t.Errorf("%s: %+v", name, f)
 		}
 	}
 }

@@ -302,7 +302,7 @@ func (l *pluginLink) mend() Mend {
 
 // mayLackInstances: by strategy single, device plugin and GPU feature discovery both end where MIG is
 // on without instances (k8s-device-plugin internal/rm), so nothing labels the node as capable of
-// MIG, and MIG manager, which goes by that, is not let on it.
+// MIG, and MIG manager, which goes by that, is not let on it. The strategy is that of the GPU Operator's own plugin.
 func (s *Stack) mayLackInstances(n *view.Node) bool {
-	return s.strategy == "single" && n.Labels[parts.Deploys+"mig-manager"] == "" && n.Labels["nvidia.com/mig.capable"] == "" && s.part(n, parts.Features).Loops
+	return s.strategy == "single" && !s.plain && n.Labels[parts.Deploys+"mig-manager"] == "" && n.Labels["nvidia.com/mig.capable"] == "" && s.part(n, parts.Features).Loops
 }

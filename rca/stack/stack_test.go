@@ -86,7 +86,7 @@ func TestStates(t *testing.T) {
 		"upgrade held by a pod": {func(l *lab, n *corev1.Node) {
 			n.Labels[UpgradeState] = "wait-for-jobs-required"
 			l.Pods = append(l.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "held"}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{view.WholeGPU: *quantity(1)}}}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
-		}, Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while 1 pod of users holds it", "evict ml/held"},
+		}, Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while pods of users hold it", "evict ml/held"},
 		"given to virtual machines": {func(_ *lab, n *corev1.Node) { n.Labels[workloadKind] = "vm-passthrough" }, Labels, KeptOff, diagnosis.GPUStackNotOnNode, "gives its GPUs to virtual machines", workloadKind + "=container"},
 		"given to virtual machines by default": {func(l *lab, n *corev1.Node) {
 			delete(n.Labels, deployPlugin)

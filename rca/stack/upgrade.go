@@ -71,8 +71,9 @@ func (l *driverLink) upgrading() *Finding {
 		}
 		f.Mends = append(f.Mends, retry)
 	case held && slices.Contains(closed[:3], state):
-		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while "+view.CountOf(len(holders), "pod")+" of users "+parts.Hold(len(holders))+" it", n.Ref(), fact, n.Labelled(UpgradeState)...)
+		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, "cannot upgrade its driver while pods of users hold it", n.Ref(), fact, n.Labelled(UpgradeState)...)
 		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "GPUs are held there by "+view.PodList(holders), heldBy(n, holders)...))
+		f.Evidence = append(f.Evidence, parts.Undrained(holders)...)
 		f.Mends = []Mend{leave, rebootMend(n, ": no module is loaded then", until, "a reboot cannot be tried on a copy")}
 	case !since.IsZero() && s.since(since) > upgradeTime:
 		f = s.finding(Driver, Waiting, diagnosis.DriverNotReady, fmt.Sprintf("is stuck in its driver's upgrade (%s) for %s", state, view.Age(s.since(since))), n.Ref(), fact, n.Labelled(UpgradeState)...)

@@ -46,7 +46,7 @@ func TestUpgradesThatKeepANodeCordoned(t *testing.T) {
 		"since a moment ago":             {"drain-required", since(6 * time.Minute), Starting, diagnosis.Proven, now, "=drain-required since 2026-11-20 11:54 UTC", "Wait 30"},
 		"for all the time that it takes": {"drain-required", since(upgradeTime), Starting, diagnosis.Proven, now, "=drain-required since 2026-11-20 11:24 UTC", "Wait 1"},
 		"for longer":                     {"drain-required", since(upgradeTime + time.Second), Waiting, diagnosis.Proven, stuck, "=drain-required since 2026-11-20 11:23 UTC", "RepairDeviceStack 20"},
-		"held by a pod":                  {"drain-required", held, Waiting, diagnosis.Proven, "cannot upgrade its driver while 1 pod of users holds it", "=drain-required", "EvictPods 20, RebootNode 15"},
+		"held by a pod":                  {"drain-required", held, Waiting, diagnosis.Proven, "cannot upgrade its driver while pods of users hold it", "=drain-required", "EvictPods 20, RebootNode 15"},
 		"held by a pod that leaves":      {"drain-required", leaving, Starting, diagnosis.Likely, now, "=drain-required", "Wait 36, RepairDeviceStack 20"},
 		"held, and it matters no more":   {"validation-required", held, Starting, diagnosis.Likely, "has its driver upgraded now (validation-required)", "=validation-required", "Wait 36, RepairDeviceStack 20"},
 		"failed":                         {"upgrade-failed", func(*lab, *corev1.Node) {}, Failed, diagnosis.Proven, "failed to upgrade its driver, and stays cordoned for it", "=upgrade-failed", "RepairDeviceStack 20"},

@@ -33,11 +33,11 @@ type Home struct {
 // homes are those that are known; of others NVIDIA's defaults hold.
 var homes = []Home{
 	{"k3s", kubelet("+k3s"), "-k3s", "/run/k3s/containerd/containerd.sock", "",
-		[]string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart k3s k3s-agent"},
-		"cat /var/lib/rancher/k3s/agent/etc/containerd/config.toml", "systemctl restart k3s k3s-agent"},
+		[]string{"# on the machine: k3s finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl try-restart k3s k3s-agent"},
+		"cat /var/lib/rancher/k3s/agent/etc/containerd/config.toml", "systemctl try-restart k3s k3s-agent"},
 	{"RKE2", kubelet("+rke2"), "-k3s", "/run/k3s/containerd/containerd.sock", "",
-		[]string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl restart rke2-server rke2-agent"},
-		"cat /var/lib/rancher/rke2/agent/etc/containerd/config.toml", "systemctl restart rke2-server rke2-agent"},
+		[]string{"# on the machine: RKE2 finds NVIDIA's runtime by itself once the toolkit is installed, when it starts", "systemctl try-restart rke2-server rke2-agent"},
+		"cat /var/lib/rancher/rke2/agent/etc/containerd/config.toml", "systemctl try-restart rke2-server rke2-agent"},
 	{"k0s", kubelet("+k0s"), "", "/run/k0s/containerd.sock", "/etc/k0s/containerd.d/nvidia.toml",
 		[]string{"# on the machine: k0s reads what is in that folder when it starts", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker  # k0scontroller on a controller that works, too"},
 		"cat /etc/k0s/containerd.d/nvidia.toml", "systemctl restart k0sworker  # k0scontroller on a controller that works, too"},

@@ -19,8 +19,8 @@ func TestHomes(t *testing.T) {
 		labels           map[string]string
 		home, commands   string
 	}{
-		"k3s":                      {"v1.31.1+k3s1", "containerd://1.7.23-k3s2", nil, "k3s /run/k3s/containerd/containerd.sock ", "systemctl restart k3s k3s-agent"},
-		"RKE2":                     {"v1.31.1+rke2r1", "containerd://1.7.23-k3s2", nil, "RKE2 /run/k3s/containerd/containerd.sock ", "systemctl restart rke2-server rke2-agent"},
+		"k3s":                      {"v1.31.1+k3s1", "containerd://1.7.23-k3s2", nil, "k3s /run/k3s/containerd/containerd.sock ", "systemctl try-restart k3s k3s-agent"},
+		"RKE2":                     {"v1.31.1+rke2r1", "containerd://1.7.23-k3s2", nil, "RKE2 /run/k3s/containerd/containerd.sock ", "systemctl try-restart rke2-server rke2-agent"},
 		"k0s":                      {"v1.31.1+k0s", "containerd://1.7", nil, "k0s /run/k0s/containerd.sock /etc/k0s/containerd.d/nvidia.toml", "nvidia-ctk runtime configure --runtime=containerd --config=/etc/k0s/containerd.d/nvidia.toml --set-as-default && systemctl restart k0sworker  # k0scontroller on a controller that works, too"},
 		"MicroK8s":                 {"v1.31.1", "containerd://1.6", map[string]string{"microk8s.io/cluster": "true"}, "MicroK8s /var/snap/microk8s/common/run/containerd.sock /var/snap/microk8s/current/args/containerd-template.toml", "nvidia-ctk runtime configure --runtime=containerd --config=/var/snap/microk8s/current/args/containerd-template.toml --set-as-default && snap restart microk8s.daemon-containerd"},
 		"not MicroK8s":             {"v1.31.1", "containerd://1.6", map[string]string{"microk8s.io/cluster": "false"}, "", "nvidia-ctk runtime configure --runtime=containerd --set-as-default && systemctl restart containerd"},
@@ -28,7 +28,7 @@ func TestHomes(t *testing.T) {
 		"k3s of Docker":            {"v1.31.1+k3s1", "docker://24", nil, "", "nvidia-ctk runtime configure --runtime=docker --set-as-default && systemctl restart docker"},
 		"minikube":                 {"v1.31.1", "docker://27", map[string]string{"minikube.k8s.io/name": "m"}, "", "minikube delete -p m && minikube start -p m --driver=docker --container-runtime=docker --gpus=all"},
 		"the runtime's own":        {"v1.31.1", "cri-o://1.30", nil, "", "nvidia-ctk runtime configure --runtime=crio --set-as-default && systemctl restart crio"},
-		"nothing is told":          {"v1.31.1+k3s1", "", nil, "k3s /run/k3s/containerd/containerd.sock ", "systemctl restart k3s k3s-agent"},
+		"nothing is told":          {"v1.31.1+k3s1", "", nil, "k3s /run/k3s/containerd/containerd.sock ", "systemctl try-restart k3s k3s-agent"},
 	} {
 		n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: k.labels}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: k.kubelet, ContainerRuntimeVersion: k.runtime}}}}
 		got := ""
@@ -100,7 +100,7 @@ func TestWhatMendsAMachinesRuntime(t *testing.T) {
 		"anybody's":        {"v1.31.1", "containerd://1.7", nil, "systemctl restart containerd", "chroot /host systemctl restart containerd"},
 		"of CRI-O":         {"v1.31.1", "cri-o://1.30", nil, "systemctl restart crio", "chroot /host systemctl restart crio"},
 		"k0s":              {"v1.31.1+k0s", "containerd://1.7.23", nil, "systemctl restart k0sworker  # k0scontroller on a controller that works, too", "chroot /host systemctl restart k0sworker  # k0scontroller on a controller that works, too"},
-		"a distribution's": {"v1.31.1+k3s1", "containerd://1.7.23-k3s2", nil, "systemctl restart k3s k3s-agent", "chroot /host systemctl restart k3s k3s-agent"},
+		"a distribution's": {"v1.31.1+k3s1", "containerd://1.7.23-k3s2", nil, "systemctl try-restart k3s k3s-agent", "chroot /host systemctl try-restart k3s k3s-agent"},
 	} {
 		n := &view.Node{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: k.labels}, Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: k.kubelet, ContainerRuntimeVersion: k.runtime}}}}
 		steps, commands := OtherImage(n)

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -36,4 +37,18 @@ func Unready(n *view.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
 	})
+}
+
+// drainSkip is the label of pods that the drain of a driver's upgrade leaves where they are (gpu-operator, driver.upgradePolicy.drain).
+const drainSkip = "nvidia.com/gpu-driver-upgrade-drain.skip"
+
+// Undrained tells of those among pods that the drain of a driver's upgrade passes by: only people have them leave.
+func Undrained(pods []*corev1.Pod) []diagnosis.Evidence {
+	var out []diagnosis.Evidence
+	for _, p := range pods {
+		if p.Labels[drainSkip] == "true" {
+			out = append(out, diagnosis.Fact(view.PodRef(p), "label "+drainSkip+"=true; the upgrade's drain leaves it where it is", diagnosis.That(diagnosis.Labels, drainSkip, diagnosis.Is, "true")))
+		}
+	}
+	return out
 }
