@@ -180,6 +180,10 @@ func (c *ControlPlane) run(step []component) error {
 	return nil
 }
 
+// startsWithin is how long a part of the control plane may take to be ready: seconds on a machine that is free, and more than a minute
+// on two cores where ten others start.
+const startsWithin = 3 * time.Minute
+
 // await waits until all are healthy; one that ends by itself is an error at once.
 func (c *ControlPlane) await(ctx context.Context, step []component) error {
 	client, err := rest.HTTPClientFor(c.Config())
@@ -188,7 +192,7 @@ func (c *ControlPlane) await(ctx context.Context, step []component) error {
 	}
 	defer client.CloseIdleConnections()
 	for _, p := range step {
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startsWithin, true, func(ctx context.Context) (bool, error) {
 			if c.procs.gone(p.name) {
 				return false, errors.New("it ended")
 			}

@@ -102,7 +102,7 @@ func TestReleaseFromItsBeginningToItsEnd(t *testing.T) {
 	if code := approval.exits(t, 2*time.Minute); code != 0 {
 		t.Errorf("who approved is told %d:\n%s", code, strings.Join(approval.out.all(), "\n"))
 	}
-	controlplane.Eventually(t, time.Minute, "people are told that it is done", training("approved by "+approver+" → done in "))
+	controlplane.Eventually(t, 3*time.Minute, "people are told that it is done", training("approved by "+approver+" → done in "))
 	l.carriedOutOnce(t, d.Fixes[0])
 
 	h.stop(t)
