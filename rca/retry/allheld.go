@@ -24,7 +24,7 @@ func makeRoom(c *edit.Workload, t *kubelet.Turned) []edit.Change {
 	}
 	of := c.Incident.Workload
 	if running := c.Cluster.Running(of); len(running) > 0 && scaled[of.Kind] {
-		ch := edit.LookAt(diagnosis.KubeletAdmissionRefused, fmt.Sprintf("let %s have %s, as many as run: its node gives no more", c.WorkloadName(), view.CountOf(len(running), "pod")), decides,
+		ch := edit.LookAt(diagnosis.KubeletAdmissionRefused, fmt.Sprintf("let %s have %s, as many as run: %s gives no more", c.WorkloadName(), view.CountOf(len(running), "pod"), t.On), decides,
 			fmt.Sprintf("kubectl -n %s scale %s --replicas=%d  # and its autoscaler no more, where it has one", of.Namespace, c.WorkloadName(), len(running)))
 		ch.Risk, ch.Minutes = diagnosis.LowRisk, 1
 		out = append(out, ch)
