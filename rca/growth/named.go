@@ -18,6 +18,9 @@ import (
 func (c whose) byNamed(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evidence) bool {
 	for _, key := range slices.Sorted(maps.Keys(c.Pod.Spec.NodeSelector)) {
 		value := c.Pod.Spec.NodeSelector[key]
+		if !c.tells(o, key, strings.ToLower(value)) {
+			continue
+		}
 		if slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool { return n.Labels[key] == value }) {
 			continue
 		}
@@ -40,6 +43,21 @@ func (c whose) byNamed(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evide
 		return true
 	}
 	return false
+}
+
+// tells says whether a label's value says something by standing in a group's name. Many a group of machines with GPUs is
+// called gpu: that says something of a label that no node has, and where what nodes have of it names groups, too.
+func (c whose) tells(o *scaling.Outlook, key, value string) bool {
+	switch value {
+	case "", "true", "false", "default":
+		return false
+	case "gpu", "gpus":
+		values := c.Cluster.Column(key).Distinct
+		return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool {
+			return slices.ContainsFunc(groupsOf(o), func(g scaling.Group) bool { return hasWord(g.Short(), v) })
+		})
+	}
+	return true
 }
 
 // ofOffering are labels of where and at which price a machine is to be had: that none has them is told of instance types, too.
@@ -84,14 +102,8 @@ func (g *Growth) Meant(keys ...string) string {
 	return ""
 }
 
-// common are values that say nothing by standing in a name: many a group of machines with GPUs is called so.
-var common = []string{"", "true", "false", "gpu", "gpus", "default"}
-
 // hasWord says whether a group's name has a word in it.
 func hasWord(name, word string) bool {
-	if slices.Contains(common, strings.ToLower(word)) {
-		return false
-	}
 	hyphened := func(s string) string {
 		return "-" + strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(s)) + "-"
 	}

@@ -145,9 +145,10 @@ func (l *pluginLink) withoutToolkit(libc string, m Mend) Mend {
 }
 
 // bare says whether the plugin's pod runs by the node's own container runtime as that is
-// configured: no toolkit of the GPU Operator is there, and it names no RuntimeClass.
+// configured: it names no RuntimeClass, and no GPU Operator made it.
 func (l *pluginLink) bare() bool {
-	return ptr.Deref(l.pod.Spec.RuntimeClassName, "") == "" && l.alone()
+	d := l.s.kit.SetOf(l.pod)
+	return ptr.Deref(l.pod.Spec.RuntimeClassName, "") == "" && (l.alone() || managed(l.n) && d != nil && !d.OfOperator() && len(l.n.Facts().Stocks()) == 0)
 }
 
 // alone says whether nothing but the plugin itself is of NVIDIA's stack on the node.
