@@ -34,8 +34,9 @@ func (q workloads) holds(k maker, lookup Lookup) (held bool, behind *metav1.Owne
 	return h != nil && (h.owner.UID == "" || k.GetUID() == "" || h.owner.UID == k.GetUID()), nil
 }
 
-// named is who names a queue and has what it makes begin at once, where such a Job of it is suspended all the same and no
-// Workload stands for either: Kueue suspends what it takes for its own, and has counted neither (kueue issue 2612). nil for nobody.
+// named is who names a queue, where a Job that it makes is suspended and no Workload stands for either: Kueue has counted
+// neither. It is suspended itself, or it would have the Job begin at once, which Kueue suspends all the same as one of its own
+// (kueue issue 2612). nil for nobody.
 func (m Makers) named(k maker, q workloads, lookup Lookup) *Held {
 	chain := Owners(k.Child(), lookup)[1:]
 	if slices.ContainsFunc(chain, func(r Ref) bool { return q[r] != nil }) {

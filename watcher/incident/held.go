@@ -31,7 +31,7 @@ type Held struct {
 	// makes: it makes pods itself, without a queue. aside: not now, for it is suspended. unordered: it does
 	// not make one set after the other.
 	makes, aside, unordered bool
-	// frees: it makes Jobs, and has each of them begin as soon as it is made.
+	// frees: it makes Jobs, none of which waits for another: each begins as soon as it is made, or with the object.
 	frees bool
 	// answers: its operator makes its pods itself and writes a status at its first look. untouched: it has none.
 	answers, untouched bool

@@ -46,7 +46,7 @@ func ofJobSet(o *unstructured.Unstructured, h *Held) {
 	}
 	by := ptr.Deref(spec.ManagedBy, jobSetController)
 	h.makes, h.aside = by == jobSetController, ptr.Deref(spec.Suspend, false)
-	h.frees = h.makes && !h.aside && !h.over && spec.StartupPolicy.Order != "InOrder"
+	h.frees = h.makes && !h.over && (h.aside || spec.StartupPolicy.Order != "InOrder")
 	for _, j := range spec.ReplicatedJobs {
 		each := int(ptr.Deref(j.Template.Spec.Parallelism, 1))
 		if n := j.Template.Spec.Completions; n != nil {
