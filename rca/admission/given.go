@@ -92,6 +92,31 @@ func (g *Given) readFrom(r *corev1.LimitRange, pod *corev1.Pod) bool {
 	return false
 }
 
+// Sections are the parts of the range's limits of containers in which the resource stands, all of which it is to be taken out
+// of: by max the API server fills default, and by default or min defaultRequest (pkg/apis/core/v1/defaults.go,
+// SetDefaults_LimitRangeItem in Kubernetes 1.37), and a min or a ratio has a container refused that states none.
+func (g *Given) Sections() []string {
+	var out []string
+	for _, k := range []struct {
+		name string
+		of   func(corev1.LimitRangeItem) corev1.ResourceList
+	}{
+		{"default", func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Default }},
+		{"defaultRequest", func(i corev1.LimitRangeItem) corev1.ResourceList { return i.DefaultRequest }},
+		{"max", func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Max }},
+		{"min", func(i corev1.LimitRangeItem) corev1.ResourceList { return i.Min }},
+		{"maxLimitRequestRatio", func(i corev1.LimitRangeItem) corev1.ResourceList { return i.MaxLimitRequestRatio }},
+	} {
+		if slices.ContainsFunc(g.Range.Spec.Limits, func(i corev1.LimitRangeItem) bool {
+			_, has := k.of(i)[g.Resource]
+			return has && i.Type == corev1.LimitTypeContainer
+		}) {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}
+
 // had says whether the containers of the pod have so much: the range may be another by now.
 func (g *Given) had(pod *corev1.Pod, q resource.Quantity) bool {
 	return !slices.ContainsFunc(slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers), func(k corev1.Container) bool {

@@ -20,12 +20,24 @@ func Undefault(c *edit.Workload, name corev1.ResourceName) (edit.Change, bool) {
 	if g == nil {
 		return edit.Change{}, false
 	}
-	title := fmt.Sprintf("take %s out of the defaults of LimitRange %s, which gives it to %s", name, g.Range.Name, strings.Join(g.Containers, ", "))
+	of := g.Sections()
+	title := fmt.Sprintf("take %s out of %s of LimitRange %s, which gives it to %s", name, sections(of), g.Range.Name, strings.Join(g.Containers, ", "))
 	return c.Once(title, func(title string) edit.Change {
 		return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.GPURequestTooLarge, Manual: true, Minutes: 2, Risk: diagnosis.LowRisk, Title: title,
 			Pod:      func(p *corev1.Pod) { p.Spec = g.Without(p).Spec },
-			Commands: append([]string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in default and defaultRequest", g.Range.Namespace, g.Range.Name, name)}, withoutGift(c.Pod, name)...)}
+			Commands: append([]string{fmt.Sprintf("kubectl -n %s edit limitrange %s  # spec.limits, type Container: no %s in %s", g.Range.Namespace, g.Range.Name, name, strings.Join(of, ", "))}, withoutGift(c.Pod, name)...)}
 	}), true
+}
+
+// sections are the parts of a LimitRange for people.
+func sections(of []string) string {
+	var others []string
+	for _, s := range of {
+		if s != "default" && s != "defaultRequest" {
+			others = append(others, s)
+		}
+	}
+	return strings.Join(append([]string{"the defaults"}, others...), ", ")
 }
 
 // withoutGift has the pod made again without what it was given; who has no owner is written down first, as

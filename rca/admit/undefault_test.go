@@ -83,6 +83,8 @@ func TestWhatALimitRangeGaveIsTakenBack(t *testing.T) {
 			"kubectl -n NS delete pod POD  # its owner makes another, which is given none"},
 		"given to a pod of nobody's": {"LimitRanger plugin set: nvidia.com/gpu limit for container main", true, "take nvidia.com/gpu out of the defaults of LimitRange r, which gives it to main",
 			"kubectl -n NS get pod POD -o yaml > POD.yaml  # take nvidia.com/gpu out of its resources there, too: nobody else makes it again\nkubectl replace --force -f POD.yaml"},
+		"given by its max": {"LimitRanger plugin set: nvidia.com/gpu limit for container main", false, "take nvidia.com/gpu out of the defaults, max, min of LimitRange r, which gives it to main",
+			"kubectl -n NS delete pod POD  # its owner makes another, which is given none"},
 		"asked for itself": {"LimitRanger plugin set: cpu request for container main", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,6 +95,9 @@ func TestWhatALimitRangeGaveIsTakenBack(t *testing.T) {
 			w.Wait.Spec.Containers[0].Name = "main"
 			w.LimitRanges = []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: w.Wait.Namespace, Name: "r"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
 				Default: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}}}}
+			if strings.Contains(tc.want, "max") {
+				w.LimitRanges[0].Spec.Limits[0].Max, w.LimitRanges[0].Spec.Limits[0].Min = list("nvidia.com/gpu", "8"), list("nvidia.com/gpu", "1")
+			}
 			c := w.bench(t, "Deployment")
 			if c.Pod.OwnerReferences = nil; !tc.bare {
 				c.Pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "r", Controller: new(true)}}

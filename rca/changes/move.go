@@ -38,7 +38,7 @@ func (c *Bench) move(n *view.Node, cause diagnosis.CauseID, lack view.Deficits, 
 // the pod holds of it, and of the devices that it holds: who holds GPUs does not land where
 // only a place for a pod is free. Whether it is placed there the proof says.
 func (c *Bench) mayLand(n *view.Node, p *corev1.Pod, lack view.Deficits) bool {
-	if !view.ComesBack(p) {
+	if len(c.Cluster.State.LostBy([]*corev1.Pod{p}).Pods) > 0 {
 		return false
 	}
 	for name := range lack {

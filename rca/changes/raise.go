@@ -206,7 +206,7 @@ func (c *Bench) Raise(cause diagnosis.CauseID, class *schedulingv1.PriorityClass
 		Pod:   func(p *corev1.Pod) { inClass(p, class) }}
 	c.EditTemplate(&ch, map[string]any{"priorityClassName": class.Name, "priority": nil, "preemptionPolicy": nil}, false)
 	ch.Manual = ch.Manual || len(p.Or) > 0
-	if slices.ContainsFunc(p.Or, func(o *corev1.Pod) bool { return !view.ComesBack(o) }) {
+	if len(c.Cluster.State.LostBy(p.Or).Pods) > 0 {
 		ch.Risk = diagnosis.HighRisk // it may be one that nobody makes again
 	}
 	if runs := len(c.RunningPods()); runs > 0 {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/nodeprobe"
 	"github.com/unpend/unpend/watcher/incident"
@@ -27,17 +28,21 @@ type index struct {
 	pods   map[podKey]*corev1.Pod
 	owners map[string]metav1.Object
 	onNode map[string][]*corev1.Pod
+	ofJob  map[types.UID][]*corev1.Pod
 }
 
 type podKey struct{ namespace, name string }
 
 func (s *State) indexed() *index {
 	s.once.Do(func() {
-		s.index = &index{map[podKey]*corev1.Pod{}, map[string]metav1.Object{}, map[string][]*corev1.Pod{}}
+		s.index = &index{map[podKey]*corev1.Pod{}, map[string]metav1.Object{}, map[string][]*corev1.Pod{}, map[types.UID][]*corev1.Pod{}}
 		for _, p := range s.Pods {
 			s.index.pods[podKey{p.Namespace, p.Name}] = p
 			if p.Spec.NodeName != "" {
 				s.index.onNode[p.Spec.NodeName] = append(s.index.onNode[p.Spec.NodeName], p)
+			}
+			if by := metav1.GetControllerOfNoCopy(p); by != nil && by.Kind == "Job" {
+				s.index.ofJob[by.UID] = append(s.index.ofJob[by.UID], p)
 			}
 		}
 		s.indexOwners()

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unpend/unpend/rca/changes"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/evict"
@@ -32,8 +33,9 @@ type candidate struct {
 	// places are the nodes of the incident's pods, by name, where they stay the pods they are.
 	places map[string]string
 	// thenWait are the pods that are stopped and find no place again; gone are those that
-	// nobody makes again.
+	// nobody makes again, for what lost says of the victims.
 	thenWait, gone []*corev1.Pod
+	lost           cluster.Lost
 	// net is how many more pods run afterwards, those that do no GPU work below all others;
 	// gains: more run than then wait, where that is seen by priority alone.
 	net   net
@@ -142,6 +144,12 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 	}
 	if touches {
 		f.fix.Cost.Nodes = touched(n, f.victims)
+	}
+	f.lost = c.Cluster.State.LostBy(f.victims)
+	for _, p := range f.lost.With {
+		if !slices.Contains(f.restarts, p) {
+			f.restarts = append(f.restarts, p)
+		}
 	}
 	if f.rolling != nil && len(f.rolling.Running) > 0 {
 		f.restarts = append(f.restarts, f.rolling.Running...)

@@ -10,7 +10,6 @@ import (
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
-	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/rca/whatif"
 )
 
@@ -62,7 +61,7 @@ func (c *Finder) proveGang(ctx context.Context, s *whatif.Snapshot, f *candidate
 			s.DeletePod(m.Namespace, m.Name)
 		}
 		for _, v := range f.victims {
-			if !view.ComesBack(v) {
+			if slices.Contains(f.lost.Pods, v) {
 				continue
 			}
 			again := v.DeepCopy()

@@ -255,6 +255,7 @@ func TestWhatBecomesOfVictims(t *testing.T) {
 				}
 				f.victims = append(f.victims, v)
 			}
+			f.lost = c.Cluster.State.LostBy(f.victims)
 			if err := whatif.Try(c.Cluster.Snapshot, func(s *whatif.Snapshot) error { return c.proveVictims(t.Context(), s, f) }); err != nil {
 				t.Fatal(err)
 			}

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unpend/unpend/rca/admission"
+	"github.com/unpend/unpend/rca/cluster"
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/kubelet"
@@ -197,7 +199,7 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 	}
 	var back, again []*corev1.Pod
 	for _, v := range f.victims {
-		if !view.ComesBack(v) {
+		if slices.Contains(f.lost.Pods, v) {
 			f.gone = append(f.gone, v)
 			continue
 		}
@@ -224,7 +226,8 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 	switch {
 	case gone > 0:
 		p.Victims, f.fix.Risk = diagnosis.VictimsGone, diagnosis.HighRisk
-		p.Why += fmt.Sprintf("; victims that do not come back, having no controller: %d of %d", gone, len(f.victims))
+		p.Why += fmt.Sprintf("; victims that do not come back%s: %d of %d", f.whyGone(), gone, len(f.victims))
+		f.gone = append(f.gone, f.lost.With...)
 	case landed < len(f.victims):
 		p.Victims, f.fix.Risk = diagnosis.VictimsWait, f.fix.Risk.With(diagnosis.MediumRisk)
 		p.Why += fmt.Sprintf("; victims will wait: %d of %d", len(f.victims)-landed, len(f.victims))
@@ -239,6 +242,26 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 		p.Why += "; the scheduler keeps no devices for a pod that waits, so a successor of an evicted one may take them back first"
 	}
 	return nil
+}
+
+// whyGone is why victims do not come back.
+func (f *candidate) whyGone() string {
+	if len(f.lost.Jobs) == 0 {
+		return ", having no controller"
+	}
+	j := f.lost.Jobs[0]
+	why := fmt.Sprintf(", as job/%s stands no more failures (backoffLimit %d", j.Name, ptr.Deref(j.Spec.BackoffLimit, cluster.DefaultBackoff))
+	if n := j.Status.Failed; n > 0 {
+		why += fmt.Sprintf(", %d failed", n)
+	}
+	why += ") and an eviction counts as one"
+	if n := len(f.lost.Jobs); n > 1 {
+		why += fmt.Sprintf(", nor do %d more", n-1)
+	}
+	if n := len(f.lost.With); n > 0 {
+		why += fmt.Sprintf("; with them %s stop", view.CountOf(n, "other pod"))
+	}
+	return why
 }
 
 // move renames evictions whose victims all land: they are moves.

@@ -36,9 +36,9 @@ func Entry(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Chang
 	}
 	for _, p := range ch.Drained {
 		ch.Commands = append(ch.Commands, edit.EvictCommand(p))
-		if !view.ComesBack(p) {
-			ch.Risk = diagnosis.HighRisk
-		}
+	}
+	if len(c.Cluster.State.LostBy(ch.Drained).Pods) > 0 {
+		ch.Risk = diagnosis.HighRisk
 	}
 	ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl label node %s %s=NAME --overwrite  # MIG manager acts on a change of the label", n.Name, view.LabelMIGConfig),
 		fmt.Sprintf("kubectl get node %s -L %s,%s -w", n.Name, view.LabelMIGConfig, view.LabelMIGState))

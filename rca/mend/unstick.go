@@ -32,9 +32,9 @@ func Unstick(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Cha
 		for _, p := range holders {
 			ch.Steps = append(ch.Steps, "evict "+p.Namespace+"/"+p.Name)
 			ch.Commands = append(ch.Commands, edit.EvictCommand(p))
-			if !view.ComesBack(p) {
-				ch.Risk = diagnosis.HighRisk
-			}
+		}
+		if len(c.Cluster.State.LostBy(holders).Pods) > 0 {
+			ch.Risk = diagnosis.HighRisk
 		}
 		ch.Steps = append(ch.Steps, "have MIG manager try again", "uncordon "+n.Name)
 		ch.Commands = append(append(append(ch.Commands, tryAgain(n)...), StartPaused(n)...), "kubectl uncordon "+n.Name)

@@ -69,7 +69,7 @@ var house = map[string][]string{
 	"rca/mend":              {"rca/edit", "rca/layouts", "rca/stack", "rca/terms", "rca/view", "rca/diagnosis", "nodeprobe", "watcher/incident", "rca/upkeep"},
 	"rca/retry":             {"rca/mend", "rca/edit", "rca/kubelet", "rca/stack/parts", "rca/view", "rca/diagnosis", "watcher/incident"},
 	"rca/changes":           {"rca/stack/makers", "rca/stack/parts", "rca/claims", "rca/outside", "rca/queues", "rca/admit", "rca/retry", "rca/mend", "rca/edit", "rca/causes", "rca/layouts", "rca/terms", "rca/view", "rca/diagnosis", "rca/relayout", "rca/whatif", "knowledge", "rca/upkeep"},
-	"rca/fixes":             {"rca/admission", "rca/edit", "rca/changes", "rca/mend", "rca/kubelet", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
+	"rca/fixes":             {"rca/admission", "rca/cluster", "rca/edit", "rca/changes", "rca/mend", "rca/kubelet", "rca/causes", "rca/evict", "rca/view", "rca/diagnosis", "rca/relayout", "rca/placement", "rca/whatif", "watcher/incident", "knowledge"},
 	"rca/fairqueue":         {"watcher/incident"},
 	"rca/capacity":          {"rca/evict", "rca/view", "rca/diagnosis", "rca/scaling", "rca/cluster", "rca/placement", "rca/whatif", "watcher/incident", "nodeprobe"},
 	"rca/rcatest":           {"rca/cluster", "nodeprobe", "nodeprobe/sim"},
