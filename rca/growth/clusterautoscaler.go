@@ -256,8 +256,7 @@ func (c *Case) byGroups(g *Growth, o *scaling.Outlook, e *corev1.Event) {
 	switch {
 	case whose{c}.byOldWords(g, o, e.Message, evidence):
 	case remembered >= 0:
-		g.Bar = scaling.Taint
-		g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler takes the machines of a node group for tainted "+said[remembered].Remembered()+", which a node is given in its life and no fresh one has: of a group at zero it knows its last node alone", evidence...)
+		whose{c}.byRemembered(g, o, said[remembered].Remembered(), evidence)
 	case whose{c}.byStartup(g, o, left, evidence):
 	case len(ofBar(said, scaling.Internal)) > 0:
 		g.Bar = scaling.Internal

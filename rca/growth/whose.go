@@ -169,6 +169,24 @@ func (c whose) byStartup(g *Growth, o *scaling.Outlook, said []scaling.Reason, e
 	return true
 }
 
+// byRemembered tells of a group at zero that is refused for a taint which its last node was given: of those that could hold
+// the pod, one that is called as machines with GPUs are, where one is.
+func (c whose) byRemembered(g *Growth, o *scaling.Outlook, taint string, evidence []diagnosis.Evidence) {
+	empty, _, _ := c.couldHold(o, (*scaling.Group).Empty)
+	if called := slices.DeleteFunc(slices.Clone(empty), func(of scaling.Group) bool { return !strings.Contains(strings.ToLower(of.Short()), "gpu") }); len(called) > 0 {
+		empty = called
+	}
+	of := ""
+	if len(empty) > 0 {
+		of = " (" + groupNames(empty) + ")"
+	}
+	g.Bar, g.Groups = scaling.Taint, empty
+	for i := range empty {
+		evidence = append(evidence, statusOf(o, &empty[i]))
+	}
+	g.tell(diagnosis.AutoscalerCannotHelp, diagnosis.Likely, "the cluster autoscaler takes the machines of a node group for tainted "+taint+", which a node is given in its life and no fresh one has: of a group at zero"+of+" it knows its last node alone", evidence...)
+}
+
 // byClaimsAtZero tells of groups at zero of whose devices the autoscaler knows nothing: it copies the
 // ResourceSlices of a node that runs, and without one has what the cloud's template says (simulator/node_info_utils.go).
 func (c whose) byClaimsAtZero(g *Growth, o *scaling.Outlook, evidence []diagnosis.Evidence) bool {

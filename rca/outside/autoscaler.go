@@ -335,6 +335,9 @@ func GrowPool(c *edit.Workload) []edit.Change {
 		ch.Title = "have the cluster autoscaler leave taint " + g.Startup + ", which fresh nodes lose, out of account: --startup-taint=" + g.Startup
 		ch.Commands = append([]string{editAutoscaler(c, "args: --startup-taint="+g.Startup),
 			"# where a cloud runs it: name the taint startup-taint.cluster-autoscaler.kubernetes.io/NAME, which it leaves out by itself"}, byHand(c, "by hand meanwhile")...)
+	case g.Bar == scaling.Taint && !g.Karpenter && len(g.Groups) == 1:
+		ch.Title = "scale node group " + g.Groups[0].Short() + " to one node by hand: the cluster autoscaler then sees what it makes"
+		ch.Commands = append(byHand(c, ""), "# to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)")
 	case g.Bar == scaling.Taint && !g.Karpenter:
 		ch.Title = "scale that node group to one node by hand: the cluster autoscaler then sees what it makes"
 		ch.Commands = []string{showStatus(c) + "  # which group is at zero", "# then scale it with the cloud's own command; to keep it from coming back, have the autoscaler ignore that taint (--ignore-taint, --status-taint)"}
