@@ -50,6 +50,7 @@ type candidate struct {
 	unknown  bool              // others may stop by it, and nobody can say who
 	held     bool              // guard-rails keep it from being begun now
 	astray   bool              // gives up where the pod is to run, which leaves it a node
+	accepted bool              // the default scheduler's filters take the pod on the copy, whoever decides
 }
 
 func (c *Finder) candidate(n *view.Node, set []edit.Change) *candidate {
