@@ -133,3 +133,28 @@ func TestANodeThatIsNotReadyIsSeenToBesideOtherWaits(t *testing.T) {
 		}
 	}
 }
+
+// A workload that is changed is admitted by its queue after that, and pods leave only once it is.
+func TestAQueueIsAskedAboutWhatIsChanged(t *testing.T) {
+	wait := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.QueueNotAdmitted, Title: "wait"}
+	leave := edit.Change{Kind: diagnosis.EvictPods, Title: "evict"}
+	tolerate := edit.Change{Kind: diagnosis.AddToleration, Title: "tolerate", Rolling: &edit.Rolling{}}
+	node := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Title: "ready"}
+	for _, tc := range []struct {
+		set  []edit.Change
+		want string
+	}{
+		{[]edit.Change{wait, tolerate}, "tolerate wait "},
+		{[]edit.Change{wait, leave, tolerate}, "tolerate wait evict "},
+		{[]edit.Change{wait, leave}, "wait evict "},
+		{[]edit.Change{node, tolerate}, "ready tolerate "},
+	} {
+		got := ""
+		for _, ch := range admittedLast(tc.set) {
+			got += ch.Title + " "
+		}
+		if got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
+		}
+	}
+}
