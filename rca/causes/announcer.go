@@ -13,6 +13,7 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -48,7 +49,7 @@ func AnnouncerOf(c *Case, name corev1.ResourceName) *Announcer {
 			a, least = &Announcer{Set: d}, at
 		}
 	}
-	if sets := stack.PluginSets(c.Cluster, name); a == nil && len(sets) > 0 {
+	if sets := makers.PluginSets(c.Cluster, name); a == nil && len(sets) > 0 {
 		a = &Announcer{Set: sets[0].DaemonSet}
 	}
 	if a == nil {

@@ -52,11 +52,12 @@ type candidate struct {
 	unknown  bool              // others may stop by it, and nobody can say who
 	held     bool              // guard-rails keep it from being begun now
 	astray   bool              // gives up where the pod is to run, which leaves it a node
+	accepted bool              // the default scheduler's filters take the pod on the copy, whoever decides
 }
 
 func (c *Finder) candidate(n *view.Node, set []edit.Change) *candidate {
 	f := &candidate{}
-	set = recreatedLast(set)
+	set = admittedLast(recreatedLast(set))
 	c.weigh(f, n, set)
 	f.fix.Mechanism, f.fix.Risk, f.fix.Steps, f.fix.Commands = diagnosis.None, diagnosis.NoRisk, []string{}, []string{}
 	f.fix.Kinds = make([]diagnosis.FixKind, 0, len(set))
@@ -72,10 +73,14 @@ func (c *Finder) candidate(n *view.Node, set []edit.Change) *candidate {
 			f.fix.Mechanism = diagnosis.MIGManager
 		}
 	}
-	f.fix.Title = strings.Join(titles, "; ")
 	if r := f.rolling; r != nil && (r.AtOnce || len(r.Running) > 0) {
-		f.fix.Title += "; " + r.How + stopping(len(r.Running), len(r.Running))
+		at := len(titles)
+		if len(set) > 1 && awaitsQueue(set[len(set)-1]) { // it is made again before it is waited for
+			at--
+		}
+		titles = slices.Insert(titles, at, r.How+stopping(len(r.Running), len(r.Running)))
 	}
+	f.fix.Title = strings.Join(titles, "; ")
 	return f
 }
 
@@ -101,6 +106,23 @@ func recreatedLast(set []edit.Change) []edit.Change {
 	}
 	set = slices.Clone(set)
 	slices.SortStableFunc(set, func(a, b edit.Change) int { return view.Rank(!again(a)) - view.Rank(!again(b)) })
+	return set
+}
+
+// awaitsQueue says of a change that a queue is to admit the workload.
+func awaitsQueue(ch edit.Change) bool {
+	return ch.Kind == diagnosis.Wait && ch.Cause == diagnosis.QueueNotAdmitted
+}
+
+// admittedLast has a workload that is changed wait for its queue after that: the queue is asked again for what it then is.
+// Pods leave only once it is admitted.
+func admittedLast(set []edit.Change) []edit.Change {
+	edits := func(ch edit.Change) bool { return ch.Rolling != nil }
+	if len(set) < 2 || !slices.ContainsFunc(set, awaitsQueue) || !slices.ContainsFunc(set, edits) {
+		return set
+	}
+	set = slices.Clone(set)
+	slices.SortStableFunc(set, func(a, b edit.Change) int { return view.Rank(edits(a)) - view.Rank(edits(b)) })
 	return set
 }
 

@@ -10,16 +10,18 @@ import (
 
 // needless says that another fix brings as much by a part of what this one does: what it does
 // besides, to make room on a node that is not needed, helps nobody; what that adds is not even proved where the
-// other is. Guard-rails that keep the
+// other is. Where another scheduler decides, nothing is proved: then what its filters take both of, and who is waited for in the one alone,
+// tells the same. So it is of two that cannot be tried for one and the same reason: that is open either way. Guard-rails that keep the
 // other from being begun keep this one's reason to be.
 func (f *candidate) needless(all []*candidate) bool {
-	verdict := f.fix.Proof.Verdict
+	verdict, why := f.fix.Proof.Verdict, f.fix.Proof.Why
 	if verdict == diagnosis.Refuted {
 		return false
 	}
 	return slices.ContainsFunc(all, func(o *candidate) bool {
 		tried := o.fix.Proof.Verdict
-		settles := tried == verdict && verdict != diagnosis.Unproven || verdict == diagnosis.Unproven && (tried == diagnosis.Schedules || tried == diagnosis.Waits)
+		settles := tried == verdict && verdict != diagnosis.Unproven || verdict == diagnosis.Unproven && (tried == diagnosis.Schedules || tried == diagnosis.Waits) ||
+			tried == diagnosis.Unproven && (o.accepted && f.accepted || verdict == tried && why != "" && o.fix.Proof.Why == why)
 		return settles && (!o.held || f.held) && o.runs() >= f.runs() && o.partOf(f)
 	})
 }

@@ -23,23 +23,29 @@ func TestNeedlessFixes(t *testing.T) {
 		return f
 	}
 	held := func(f *candidate) *candidate { f.held = true; return f }
+	untried := func(why string, f *candidate) *candidate { f.fix.Proof.Why = why; return f }
+	taken := func(f *candidate) *candidate { f.accepted = true; return f }
 	for name, tc := range map[string]struct {
 		other, f *candidate
 		want     bool
 	}{
-		"makes room that is there":         {fix(diagnosis.Waits, 0, "queue"), fix(diagnosis.Waits, 0, "queue", "evict"), true},
-		"evicts, and as many run":          {fix(diagnosis.Schedules, 2, "tolerate"), fix(diagnosis.Schedules, 2, "tolerate", "evict"), true},
-		"more run":                         {fix(diagnosis.Schedules, 1, "tolerate"), fix(diagnosis.Schedules, 2, "tolerate", "evict"), false},
-		"waits for nothing any more":       {fix(diagnosis.Waits, 0, "wait"), fix(diagnosis.Schedules, 1, "wait", "evict"), false},
-		"does something else":              {fix(diagnosis.Waits, 0, "queue"), fix(diagnosis.Waits, 0, "quota", "evict"), false},
-		"does the same":                    {fix(diagnosis.Waits, 0, "queue"), fix(diagnosis.Waits, 0, "queue", "queue"), false},
-		"the smaller may not begin":        {held(fix(diagnosis.Schedules, 1, "a")), fix(diagnosis.Schedules, 1, "a", "b"), false},
-		"neither may begin":                {held(fix(diagnosis.Schedules, 1, "a")), held(fix(diagnosis.Schedules, 1, "a", "b")), true},
-		"nobody knows what either brings":  {fix(diagnosis.Unproven, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), false},
-		"a part of it is proved":           {fix(diagnosis.Waits, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), true},
-		"a part of it was refused":         {fix(diagnosis.Refuted, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), false},
-		"what needs nothing is no part":    {fix(diagnosis.Schedules, 1), fix(diagnosis.Schedules, 1, "a"), false},
-		"it is not a part of itself alone": {fix(diagnosis.Waits, 0, "a", "b"), fix(diagnosis.Waits, 0, "a"), false},
+		"makes room that is there":             {fix(diagnosis.Waits, 0, "queue"), fix(diagnosis.Waits, 0, "queue", "evict"), true},
+		"evicts, and as many run":              {fix(diagnosis.Schedules, 2, "tolerate"), fix(diagnosis.Schedules, 2, "tolerate", "evict"), true},
+		"more run":                             {fix(diagnosis.Schedules, 1, "tolerate"), fix(diagnosis.Schedules, 2, "tolerate", "evict"), false},
+		"waits for nothing any more":           {fix(diagnosis.Waits, 0, "wait"), fix(diagnosis.Schedules, 1, "wait", "evict"), false},
+		"does something else":                  {fix(diagnosis.Waits, 0, "queue"), fix(diagnosis.Waits, 0, "quota", "evict"), false},
+		"does the same":                        {fix(diagnosis.Waits, 0, "queue"), fix(diagnosis.Waits, 0, "queue", "queue"), false},
+		"the smaller may not begin":            {held(fix(diagnosis.Schedules, 1, "a")), fix(diagnosis.Schedules, 1, "a", "b"), false},
+		"neither may begin":                    {held(fix(diagnosis.Schedules, 1, "a")), held(fix(diagnosis.Schedules, 1, "a", "b")), true},
+		"nobody knows what either brings":      {fix(diagnosis.Unproven, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), false},
+		"a part of it is proved":               {fix(diagnosis.Waits, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), true},
+		"a part of it was refused":             {fix(diagnosis.Refuted, 0, "a"), fix(diagnosis.Unproven, 0, "a", "b"), false},
+		"neither can be tried, for one reason": {untried("a volume", fix(diagnosis.Unproven, 0, "a")), untried("a volume", fix(diagnosis.Unproven, 0, "a", "b")), true},
+		"nor for different ones":               {untried("a volume", fix(diagnosis.Unproven, 0, "a")), untried("a log", fix(diagnosis.Unproven, 0, "a", "b")), false},
+		"filters take both, another decides":   {taken(fix(diagnosis.Unproven, 0, "a")), taken(fix(diagnosis.Waits, 0, "a", "b")), true},
+		"filters take the larger alone":        {fix(diagnosis.Unproven, 0, "a"), taken(fix(diagnosis.Waits, 0, "a", "b")), false},
+		"what needs nothing is no part":        {fix(diagnosis.Schedules, 1), fix(diagnosis.Schedules, 1, "a"), false},
+		"it is not a part of itself alone":     {fix(diagnosis.Waits, 0, "a", "b"), fix(diagnosis.Waits, 0, "a"), false},
 	} {
 		if got := tc.f.needless([]*candidate{tc.f, tc.other}); got != tc.want {
 			t.Errorf("%s: %v", name, got)
@@ -124,6 +130,31 @@ func TestANodeThatIsNotReadyIsSeenToBesideOtherWaits(t *testing.T) {
 		a, b := wait(c.a, "a"), wait(c.b, "b")
 		if kept := bestOfKinds([]*candidate{a, b}); len(kept) != c.want || (a.kindsKey() != b.kindsKey()) != (c.want == 2) {
 			t.Errorf("%s: %d are told; %q, %q", name, len(kept), a.kindsKey(), b.kindsKey())
+		}
+	}
+}
+
+// A workload that is changed is admitted by its queue after that, and pods leave only once it is.
+func TestAQueueIsAskedAboutWhatIsChanged(t *testing.T) {
+	wait := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.QueueNotAdmitted, Title: "wait"}
+	leave := edit.Change{Kind: diagnosis.EvictPods, Title: "evict"}
+	tolerate := edit.Change{Kind: diagnosis.AddToleration, Title: "tolerate", Rolling: &edit.Rolling{}}
+	node := edit.Change{Kind: diagnosis.Wait, Cause: diagnosis.NodeNotReady, Title: "ready"}
+	for _, tc := range []struct {
+		set  []edit.Change
+		want string
+	}{
+		{[]edit.Change{wait, tolerate}, "tolerate wait "},
+		{[]edit.Change{wait, leave, tolerate}, "tolerate wait evict "},
+		{[]edit.Change{wait, leave}, "wait evict "},
+		{[]edit.Change{node, tolerate}, "ready tolerate "},
+	} {
+		got := ""
+		for _, ch := range admittedLast(tc.set) {
+			got += ch.Title + " "
+		}
+		if got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (c *Finder) prove(ctx context.Context, f *candidate) error {
 			return err
 		}
 		f.fix.Proof = diagnosis.Proof{Verdict: diagnosis.Schedules, Node: placed, Why: "the scheduler's filters accept " + placed + " on a copy of the cluster"}
+		f.accepted = true
 		if c.Unborn {
 			f.fix.Proof.Why = "by the arithmetic of quotas and limits the API server takes it; " + f.fix.Proof.Why
 		}

@@ -96,9 +96,10 @@ func Again(c *edit.Workload) []edit.Change {
 			return out // what would be mended has been
 		}
 		mendFirst(mend.RestartPlugin(c, t.Node, id))
-		q := closeNode(c, t)
-		q.Minutes = 2 // a restart gives back what had a passing fault
-		mendFirst(q)
+		if q := closeNode(c, t); t.Node.SickText() != "" || offeredElsewhere(c, t) {
+			q.Minutes = 2 // a restart gives back what had a passing fault
+			mendFirst(q)
+		}
 		return append(out, thenAgain(c, t, mend.Reboot(t.Node, id)))
 	case kubelet.Unaligned:
 		if c.Kubelet.AsksNothing() {
@@ -351,6 +352,17 @@ func closeNode(c *edit.Workload, t *kubelet.Turned) edit.Change {
 		ch.Untestable = ""
 	}
 	return ch
+}
+
+// offeredElsewhere says whether another node has what is asked, held or not: to close the only one that has, of which nothing
+// but its device plugin says that a GPU is sick, keeps the pod from all, and every other pod from the machine.
+func offeredElsewhere(c *edit.Workload, t *kubelet.Turned) bool {
+	lacks := func(n *view.Node, name corev1.ResourceName) bool {
+		return strings.Contains(string(name), "/") && n.Allocatable(name) == 0
+	}
+	return slices.ContainsFunc(c.Cluster.SortedNodes(), func(n *view.Node) bool {
+		return n.Name != t.On && !slices.ContainsFunc(view.SortedNames(c.Wants), func(name corev1.ResourceName) bool { return lacks(n, name) })
+	})
 }
 
 // elsewhere says whether another node than the one that refused would take the pod now.

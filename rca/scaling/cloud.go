@@ -24,6 +24,8 @@ const (
 type Code struct {
 	Name   string
 	Ground Ground
+	// None: the quota is 0, as that of an account that has never had such machines. Nobody has used it up.
+	None bool
 }
 
 // Spot says whether it is about spot machines alone.
@@ -69,25 +71,40 @@ var phrases = []string{"Out of host capacity", "GCE out of resources", "GCE quot
 // of low priority (learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-resource-quota).
 var azureQuota = regexp.MustCompile(`OperationNotAllowed.*exceeding (?:quota limit of|approved) (.*? ?Cores)`)
 
+// limit is how clouds name the quota that would be passed.
+var limit = regexp.MustCompile(`(?i)\blimit(?: of|:) ([0-9]+(?:\.[0-9]+)?)`)
+
+// noQuota says whether a cloud names its quota, and as 0 each time.
+func noQuota(text string) bool {
+	named := limit.FindAllStringSubmatch(text, -1)
+	return len(named) > 0 && !slices.ContainsFunc(named, func(m []string) bool { return strings.Trim(m[1], "0.") != "" })
+}
+
 var codeWord = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]`)
 
 // Codes lists the cloud's codes in texts of an autoscaler, in the order in which they stand
 // there.
 func Codes(texts ...string) []Code {
 	var out []Code
+	none := false
 	add := func(c Code) {
-		if !slices.Contains(out, c) {
+		c.None = none && c.Ground == Quota
+		at := slices.IndexFunc(out, func(o Code) bool { return o.Name == c.Name })
+		if at < 0 {
 			out = append(out, c)
+			return
 		}
+		out[at].None = out[at].None && c.None
 	}
 	note := func(name string) bool {
 		ground, known := codes[name]
 		if known {
-			add(Code{name, ground})
+			add(Code{Name: name, Ground: ground})
 		}
 		return known
 	}
 	for _, text := range texts {
+		none = noQuota(text)
 		for _, word := range codeWord.FindAllString(text, -1) {
 			if note(word) {
 				continue
@@ -97,7 +114,7 @@ func Codes(texts ...string) []Code {
 			}
 		}
 		if m := azureQuota.FindStringSubmatch(strings.Join(strings.Fields(text), " ")); m != nil {
-			add(Code{"OperationNotAllowed: " + m[1], Quota})
+			add(Code{Name: "OperationNotAllowed: " + m[1], Ground: Quota})
 		}
 		for _, phrase := range phrases {
 			if strings.Contains(text, phrase) {
@@ -112,8 +129,12 @@ func Codes(texts ...string) []Code {
 func Says(all []Code) string {
 	var grounds []string
 	for _, c := range all {
-		if !slices.Contains(grounds, string(c.Ground)) {
-			grounds = append(grounds, string(c.Ground))
+		why := string(c.Ground)
+		if c.None {
+			why = "the account's quota for such machines is 0"
+		}
+		if !slices.Contains(grounds, why) {
+			grounds = append(grounds, why)
 		}
 	}
 	return strings.Join(grounds, "; ")

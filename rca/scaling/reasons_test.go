@@ -116,10 +116,12 @@ func TestValuesBesideOneWithoutAName(t *testing.T) {
 // A stock-out, an account's quota and a subnet without addresses arrive under one name.
 func TestCodes(t *testing.T) {
 	for words, want := range map[string]string{
-		"insufficient capacity, with fleet error(s), InsufficientInstanceCapacity: none; VcpuLimitExceeded: limit of 0": "InsufficientInstanceCapacity, VcpuLimitExceeded " + string(Stockout) + "; " + string(Quota),
-		"Failed adding 1 nodes to group g due to OutOfResourcesErrorClass.RESOURCE_POOL_EXHAUSTED; source errors: …":    "RESOURCE_POOL_EXHAUSTED " + string(Stockout),
-		"SubscriptionQuotaReached: Standard NCADS": "SubscriptionQuotaReached " + string(Quota),
-		`Code="OperationNotAllowed" Message="The operation couldn't be completed as it results in exceeding quota limit of standardDSv3Family Cores. Maximum allowed: 1000"`:                                                                                  "OperationNotAllowed: standardDSv3Family Cores " + string(Quota),
+		"insufficient capacity, with fleet error(s), InsufficientInstanceCapacity: none; VcpuLimitExceeded: limit of 0":                                                      "InsufficientInstanceCapacity, VcpuLimitExceeded " + string(Stockout) + "; the account's quota for such machines is 0",
+		"VcpuLimitExceeded: your current vCPU limit of 64 allows; VcpuLimitExceeded: your current vCPU limit of 0 allows":                                                    "VcpuLimitExceeded " + string(Quota),
+		"QUOTA_EXCEEDED: Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 0.0 in region europe-west4.":                                                                               "QUOTA_EXCEEDED the account's quota for such machines is 0",
+		"Failed adding 1 nodes to group g due to OutOfResourcesErrorClass.RESOURCE_POOL_EXHAUSTED; source errors: …":                                                         "RESOURCE_POOL_EXHAUSTED " + string(Stockout),
+		"SubscriptionQuotaReached: Standard NCADS":                                                                                                                           "SubscriptionQuotaReached " + string(Quota),
+		`Code="OperationNotAllowed" Message="The operation couldn't be completed as it results in exceeding quota limit of standardDSv3Family Cores. Maximum allowed: 1000"`: "OperationNotAllowed: standardDSv3Family Cores " + string(Quota),
 		"OperationNotAllowed\n\n\"Operation could not be completed as it results in exceeding approved standardNCASv3Family Cores quota. Location: eastus\"; InstanceLimitExceeded; OperationNotAllowed, exceeding approved standardNCASv3Family Cores quota": "InstanceLimitExceeded, OperationNotAllowed: standardNCASv3Family Cores " + string(Quota),
 		"OperationNotAllowed: The server rejected the request because too many requests have been received":                                                                                                                                                   " ",
 		"InsufficientFreeAddressesInSubnet.":                          "InsufficientFreeAddressesInSubnet " + string(Addresses),

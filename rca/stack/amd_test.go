@@ -59,6 +59,11 @@ func TestGPUsOfAMDs(t *testing.T) {
 			Plugin, Starting, diagnosis.DevicePluginDown, diagnosis.Proven, "the pod of AMD's device plugin began 2 min ago", "feature.node.kubernetes.io/amd-gpu=true"},
 		"it has started": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil); l.pod(parts.AMDPlugin, "n", aged(5*time.Minute, nil)) },
 			Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Likely, "AMD's device plugin runs there and announces none", "feature.node.kubernetes.io/amd-gpu=true"},
+		"it calls them unhealthy": {nil, func(l *lab, n *corev1.Node) {
+			n.Status.Capacity, n.Status.Allocatable = corev1.ResourceList{amdGPU: resource.MustParse("2")}, corev1.ResourceList{amdGPU: resource.MustParse("0")}
+			installed(l, nil)
+			l.pod(parts.AMDPlugin, "n", aged(time.Hour, nil))
+		}, Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Proven, "AMD's device plugin runs there and calls all of them unhealthy, or its kubelet has lost it (capacity 2, allocatable 0)", ""},
 		"it crashes at once": {sign, func(l *lab, _ *corev1.Node) {
 			installed(l, nil)
 			l.pod(parts.AMDPlugin, "n", aged(time.Minute, crashes("no /dev/kfd")))

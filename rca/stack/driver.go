@@ -288,7 +288,7 @@ func (l *driverLink) mend() Mend {
 		m.Commands = append(m.Commands[:1], "kubectl debug node/"+n.Name+" -it --image=busybox -- chroot /host sh -c 'lsmod | grep -e nvidia -e nouveau; cat /proc/driver/nvidia/version; fuser -v /dev/nvidia*'",
 			fmt.Sprintf("kubectl label node %s %s=pre-installed --overwrite  # to keep the machine's own", n.Name, DeployDriver))
 	} else {
-		m.Commands = append(m.Commands, fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name))
+		m.Commands = slices.Concat(parts.NoDevices(l.Whole, n.Name), m.Commands, []string{fmt.Sprintf("kubectl -n %s delete pod %s  # its DaemonSet makes it again, with what was changed", pod.Namespace, pod.Name)})
 	}
 	return m
 }

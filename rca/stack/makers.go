@@ -21,15 +21,6 @@ func Maker(resource corev1.ResourceName) string {
 	return ""
 }
 
-// PluginSets are the DaemonSets that are the device plugin of a resource's maker; none for a resource of
-// NVIDIA's for containers, or of nobody that is known.
-func PluginSets(w *view.Cluster, resource corev1.ResourceName) []*parts.Set {
-	if m := makers.Of(resource); m != nil {
-		return parts.Of(w).Sets(m.Plugin)
-	}
-	return nil
-}
-
 // AskRuntime says whether pods of NVIDIA's device plugin ask for a RuntimeClass.
 func AskRuntime(w *view.Cluster) bool {
 	return slices.ContainsFunc(parts.Of(w).Sets(parts.Plugin), func(d *parts.Set) bool { return d.Spec.Template.Spec.RuntimeClassName != nil })
@@ -107,11 +98,7 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 		if f := l.keptWaiting(mk, resource); f != nil {
 			return finishMaker(mk, n, f)
 		}
-		says := mk.Plug + " runs there and announces none, as where " + mk.Behind
-		split := mk.Parts(n)
-		if split != "" {
-			says = mk.Plug + " runs there and announces none of the parts that they are in (" + split + ")"
-		}
+		says, look, ill := mk.Silent(n, resource)
 		switch l.State {
 		case "":
 		case parts.Waiting:
@@ -121,6 +108,9 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 		}
 		f := l.finding(Registration, Failed, diagnosis.DevicePluginDown, mk.Has+" and offers no "+string(resource)+": "+says)
 		f.Mends = []Mend{mendOf(mk, n, &l)}
+		if ill && l.State == "" {
+			return unhealthy(n, resource, f, look)
+		}
 		if l.Told { // it has not begun: a log there is none
 			m := &f.Mends[0]
 			m.Title, m.Unproven = "see why the pod of "+mk.Plug+" is not started on "+n.Name, "once it is started, only its log and the machine tell what it announces"
@@ -134,7 +124,7 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 			f.Evidence = append(f.Evidence, diagnosis.Fact(twin.Ref(), fmt.Sprintf("offers %s, image %s", resource, twin.Status.NodeInfo.OSImage), diagnosis.That(diagnosis.Allocatable, string(resource), diagnosis.IsNot, "0"), diagnosis.That("status.nodeInfo.osImage", "", diagnosis.Is, twin.Status.NodeInfo.OSImage)))
 			f.Mends[0].Steps = append(f.Mends[0].Steps, fmt.Sprintf("see in what the machine differs from %s: system, kernel, SELinux, what its kubelet lets plugins do", twin.Name))
 		}
-		if split != "" {
+		if split := mk.Parts(n); split != "" {
 			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "label "+split, n.Labelled(mk.Parted)...))
 			f.Mends[0].Steps = append(f.Mends[0].Steps, "versions of the plugin differ in which parts of GPUs they find: try another, or give the GPUs back whole (spx)")
 		}
@@ -161,6 +151,15 @@ func (s *Stack) ofMaker(mk *makers.Maker, n *view.Node, resource corev1.Resource
 		Steps:    mk.Steps,
 		Commands: append(mk.Install(n.Name), "kubectl get node "+n.Name+" -o jsonpath='{.status.allocatable}'")}}
 	return finishMaker(mk, n, f)
+}
+
+// unhealthy is of devices that a plugin has announced, and none of which the node offers now.
+func unhealthy(n *view.Node, resource corev1.ResourceName, f *Finding, look string) *Finding {
+	has := fmt.Sprint(n.Capacity(resource))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), "capacity "+string(resource)+"="+has, diagnosis.That(diagnosis.Capacity, string(resource), diagnosis.Is, has)))
+	f.Mends[0].Title, f.Mends[0].Unproven = look, "only its log and the machine tell why it calls them unhealthy"
+	f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the plugin finds them sound nobody can try on a copy"}, f.Mends[0]}
+	return f
 }
 
 // keptWaiting: the plugin waits in an init container for another part, which has no pod on the node.

@@ -52,7 +52,11 @@ type pass struct {
 
 // prepare runs PreFilter. With all, it goes on after a refusal.
 func (s *Snapshot) prepare(ctx context.Context, pod *corev1.Pod, all bool) pass {
-	return s.prepareBy(ctx, s.plugins, pod, all)
+	p := s.prepareBy(ctx, s.plugins, pod, all)
+	if shares(pod) {
+		p.filters = append(p.filters, sharing{})
+	}
+	return p
 }
 
 func (s *Snapshot) prepareBy(ctx context.Context, by *plugins, pod *corev1.Pod, all bool) pass {

@@ -32,6 +32,7 @@ var reporters = map[string][]string{
 	"FailedCreatePodSandBox":   {"kubelet"},
 	"FailedMount":              {"kubelet"},
 	"Failed":                   {"kubelet"}, // to pull an image; others of that reason are no news (failedToPull)
+	"Unhealthy":                {"kubelet"}, // by a startup probe that is a command; others of that reason say that nobody answers (saidAtStart)
 	"Rebooted":                 {"kubelet"}, // of its Node: what ran before the boot is not there any more
 	"FailedAttachVolume":       {"attachdetach-controller"},
 	"GPUDriverUpgrade":         {"nvidia-gpu-operator"},
@@ -76,6 +77,19 @@ const (
 // that it waits to try again.
 const failedToPull = "Failed to pull image"
 
+// startup is how a kubelet begins what a startup probe has said (pkg/kubelet/prober). What a command wrote comes behind; of
+// probes over the network only whether somebody answers, by these words.
+const startup = "Startup probe failed: "
+
+var unanswered = []string{"HTTP probe failed", `Get "`, "dial tcp", "timeout", "service unhealthy", "command "}
+
+// saidAtStart says whether a startup probe's own words are in a message, as those by which a driver's pod tells why no GPU is
+// found; the status of the pod tells only that it is not ready.
+func saidAtStart(message string) bool {
+	said, of := strings.CutPrefix(message, startup)
+	return of && strings.TrimSpace(said) != "" && !slices.ContainsFunc(unanswered, func(begins string) bool { return strings.HasPrefix(said, begins) })
+}
+
 // wanted says whether anybody reads an Event.
 func wanted(e *corev1.Event) bool {
 	by := e.ReportingController
@@ -91,6 +105,9 @@ func wanted(e *corev1.Event) bool {
 	}
 	o := e.InvolvedObject
 	if e.Reason == "Failed" && (o.Kind != "Pod" || !strings.HasPrefix(e.Message, failedToPull)) {
+		return false
+	}
+	if e.Reason == "Unhealthy" && (o.Kind != "Pod" || !saidAtStart(e.Message)) {
 		return false
 	}
 	for _, word := range []string{o.Kind, o.Namespace, o.Name, string(o.UID), e.Source.Component, e.Type} {

@@ -83,6 +83,18 @@ func TestWanted(t *testing.T) {
 		"that it will be tried again": {with(func(e *corev1.Event) {
 			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Failed", "kubelet", "Pod", "Error: ImagePullBackOff"
 		}), false},
+		"what a driver's startup probe says": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Unhealthy", "kubelet", "Pod", "Startup probe failed: No devices were found"
+		}), true},
+		"that nobody answers yet": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Unhealthy", "kubelet", "Pod", "Startup probe failed: HTTP probe failed with statuscode: 503"
+		}), false},
+		"that a probe said nothing": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Unhealthy", "kubelet", "Pod", "Startup probe failed: "
+		}), false},
+		"a probe of one that had started": {with(func(e *corev1.Event) {
+			e.Reason, e.ReportingController, e.InvolvedObject.Kind, e.Message = "Unhealthy", "kubelet", "Pod", "Readiness probe failed: No devices were found"
+		}), false},
 		"a Job that failed": {with(func(e *corev1.Event) {
 			e.Reason, e.ReportingController, e.Message = "Failed", "kubelet", `Failed to pull image "x"`
 		}), false},

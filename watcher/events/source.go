@@ -22,8 +22,9 @@ const (
 )
 
 // chatter is what the watch leaves out: what every pod brings, and what the pod's own
-// condition says better. A field selector has no "or", so it names what is not wanted.
-const chatter = "source!=" + corev1.DefaultSchedulerName + ",reason!=Scheduled,reason!=Pulling,reason!=Pulled,reason!=Created,reason!=Started,reason!=Killing,reason!=BackOff,reason!=Unhealthy,reason!=SuccessfulCreate,reason!=SuccessfulDelete"
+// condition says better. Of a reason by which a few are read, all come: a kubelet says no more
+// than one in five minutes of an object that it has often spoken of (client-go's spam filter). A field selector has no "or", so it names what is not wanted.
+const chatter = "source!=" + corev1.DefaultSchedulerName + ",reason!=Scheduled,reason!=Pulling,reason!=Pulled,reason!=Created,reason!=Started,reason!=Killing,reason!=BackOff,reason!=SuccessfulCreate,reason!=SuccessfulDelete"
 
 // Informer follows the Events that are read. Nothing else is in its store.
 type Informer struct {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -60,4 +61,13 @@ func Instead(w *view.Cluster, than corev1.ResourceName, who string) string {
 		return ""
 	}
 	return fmt.Sprintf(", or let %s ask for what there is, if it can run on that: %s", who, strings.Trim(fmt.Sprint(others), "[]"))
+}
+
+// PluginSets are the DaemonSets that are the device plugin of a resource's maker; none for a resource of
+// NVIDIA's for containers, or of nobody that is known.
+func PluginSets(w *view.Cluster, resource corev1.ResourceName) []*parts.Set {
+	if m := Of(resource); m != nil {
+		return parts.Of(w).Sets(m.Plugin)
+	}
+	return nil
 }

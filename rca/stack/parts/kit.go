@@ -21,6 +21,7 @@ type Kit struct {
 	// about a pod none of whose containers could be started: the container runtime does not
 	// make its sandbox, or a volume is not there. By namespace/name.
 	refused, unstarted map[string]*corev1.Event
+	unhealthy          map[string]*corev1.Event // what a startup probe of a pod said last, by namespace/name
 	unpulled           map[string]*corev1.Event // the newest word of why an image of a pod does not come, by namespace/name
 	ready              map[string]time.Time     // since when a node is
 }
@@ -41,7 +42,7 @@ func Asked(ds *appsv1.DaemonSet) *Set {
 func Of(w *view.Cluster) *Kit { return view.Kept(w, read) }
 
 func read(w *view.Cluster) *Kit {
-	k := &Kit{sets: map[Role][]*Set{}, byName: map[string]*Set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{}, unpulled: map[string]*corev1.Event{}, ready: map[string]time.Time{}}
+	k := &Kit{sets: map[Role][]*Set{}, byName: map[string]*Set{}, unbound: map[string][]*corev1.Pod{}, refused: map[string]*corev1.Event{}, unstarted: map[string]*corev1.Event{}, unpulled: map[string]*corev1.Event{}, unhealthy: map[string]*corev1.Event{}, ready: map[string]time.Time{}}
 	for _, ds := range w.State.DaemonSets {
 		r := roleOf(ds.Name, ds.Spec.Template.Labels, &ds.Spec.Template.Spec)
 		if r == "" {
@@ -100,6 +101,8 @@ func (k *Kit) hear(e *corev1.Event) {
 		by = k.unstarted
 	case e.Reason == "Failed" && about.Kind == "Pod" && strings.HasPrefix(e.Message, failedToPull):
 		by = k.unpulled
+	case e.Reason == "Unhealthy" && about.Kind == "Pod" && strings.HasPrefix(e.Message, startupProbe):
+		by = k.unhealthy
 	default:
 		return
 	}

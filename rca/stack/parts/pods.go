@@ -124,6 +124,9 @@ func (k *Kit) container(p *corev1.Pod, c corev1.ContainerStatus, began time.Time
 		l.State, l.Words = Failed, ended(*now.Terminated, most)
 	case now.Running != nil:
 		l.Since, l.Words = now.Running.StartedAt.Time, "running and not ready"
+		if said := k.atStart(p, c); said != "" {
+			l.Words, l.Claims = l.Words+", its startup probe says: "+quote(said, most), append(l.Claims, diagnosis.Says(said))
+		}
 		if init {
 			l.State, l.Words = Waiting, "running"
 		}
