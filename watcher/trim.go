@@ -22,7 +22,7 @@ func trim(o any) (any, error) {
 		t.ManagedFields, t.Annotations, t.Labels = nil, nil, incident.Marks(t)
 		t.Spec = trimSpec(t.Spec)
 		began := t.Status.StartTime
-		if t.Status.Phase != corev1.PodPending { // it tells of those alone whom their kubelet has not begun with
+		if t.Status.Phase != corev1.PodPending && t.Status.Phase != corev1.PodFailed { // it tells whom their kubelet has not begun with, or when it refused one
 			began = nil
 		}
 		t.Status = corev1.PodStatus{StartTime: began, Phase: t.Status.Phase, Reason: t.Status.Reason, Conditions: t.Status.Conditions, ExtendedResourceClaimStatus: t.Status.ExtendedResourceClaimStatus, ContainerStatuses: trimStatus(t.Status)}

@@ -74,8 +74,17 @@ func TestGPUsOfAMDs(t *testing.T) {
 				p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].RestartCount = false, 3
 			}))
 		}, Registration, Failed, diagnosis.DevicePluginDown, diagnosis.Likely, "AMD's device plugin fails at dp running and not ready", "feature.node.kubernetes.io/amd-gpu=true"},
-		"it is kept off":  {sign, func(l *lab, _ *corev1.Node) { installed(l, map[string]string{"amd": "yes"}) }, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, diagnosis.Proven, "kube-system/amd does not run there: it selects nodes by label amd=yes, which is absent", "feature.node.kubernetes.io/amd-gpu=true"},
-		"it makes no pod": {sign, func(l *lab, _ *corev1.Node) { installed(l, nil) }, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, diagnosis.Likely, "has no pod of the device plugin of AMD's kube-system/amd, which selects it", "feature.node.kubernetes.io/amd-gpu=true"},
+		"it is kept off": {sign, func(l *lab, _ *corev1.Node) { installed(l, map[string]string{"amd": "yes"}) }, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, diagnosis.Proven, "kube-system/amd does not run there: it selects nodes by label amd=yes, which is absent", "feature.node.kubernetes.io/amd-gpu=true"},
+		"nobody looks": {nil, func(l *lab, _ *corev1.Node) { installed(l, sign); l.pod(parts.Discovery, "n", crashes("no")) },
+			Discovery, Unseen, diagnosis.GPUStackNotOnNode, diagnosis.Possible, "may have GPUs of AMD's that nobody has looked for: node feature discovery, by whose labels kube-system/amd is put on nodes, fails there at nfd-worker CrashLoopBackOff (9 restarts; last exit 1: no)", ""},
+		"who looks runs": {nil, func(l *lab, _ *corev1.Node) { installed(l, sign); l.pod(parts.Discovery, "n", nil) }, 0, "", "", "", "", ""},
+		"nobody goes by that": {nil, func(l *lab, _ *corev1.Node) {
+			installed(l, map[string]string{"amd": "yes"})
+			l.pod(parts.Discovery, "n", crashes("no"))
+		}, 0, "", "", "", "", ""},
+		"it has been looked at": {map[string]string{"feature.node.kubernetes.io/cpu": "x"}, func(l *lab, _ *corev1.Node) { installed(l, sign); l.pod(parts.Discovery, "n", crashes("no")) }, 0, "", "", "", "", ""},
+		"a cloud tells":         {map[string]string{"node.kubernetes.io/instance-type": "m5.large"}, func(l *lab, _ *corev1.Node) { installed(l, sign); l.pod(parts.Discovery, "n", crashes("no")) }, 0, "", "", "", "", ""},
+		"it makes no pod":       {sign, func(l *lab, _ *corev1.Node) { installed(l, nil) }, PluginOnNode, KeptOff, diagnosis.GPUStackNotOnNode, diagnosis.Likely, "has no pod of the device plugin of AMD's kube-system/amd, which selects it", "feature.node.kubernetes.io/amd-gpu=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab()

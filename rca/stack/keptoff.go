@@ -23,7 +23,7 @@ func (s *Stack) keptOff(n *view.Node, d *parts.Set) *Finding {
 			return f
 		}
 	}
-	if unlooked(n) && d.Discovered(n, m) && len(s.kit.Sets(parts.Discovery)) > 0 {
+	if parts.Unlooked(n) && d.Discovered(n, m) && len(s.kit.Sets(parts.Discovery)) > 0 {
 		return s.undiscovered(n) // what writes the labels that it goes by is kept off itself
 	}
 	until := "the device plugin of " + n.Name + " has announced its GPUs"

@@ -133,7 +133,7 @@ func TestLabelsByHand(t *testing.T) {
 		l := byChart()
 		k.edit(l)
 		w := view.New(l.State)
-		if got := Of(w).byHand(w.Nodes["n"]); got != k.want {
+		if got := Of(w).kit.ByHand(w.Nodes["n"]); got != k.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

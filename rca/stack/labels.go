@@ -93,7 +93,7 @@ func (s *Stack) undiscovered(n *view.Node) *Finding {
 		none = "has " + view.GPULabels[i] + " and no other label of node feature discovery"
 	}
 	until := "node feature discovery has labelled " + n.Name + ", and the device plugin runs there"
-	if !unlooked(n) && !s.byHand(n) {
+	if !parts.Unlooked(n) && !s.kit.ByHand(n) {
 		f := s.finding(Discovery, Failed, diagnosis.GPUStackNotOnNode, "has none of the labels that the device plugin goes by ("+strings.Join(view.GPULabels, ", ")+"), though node feature discovery runs there: the device plugin is kept off", n.Ref(), "labels "+nfdLabels+"* are there, none of them is "+strings.Join(view.GPULabels, ", "), n.Labelled(view.GPULabels...)...)
 		f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "see why node feature discovery sees no NVIDIA device on " + n.Name, Risk: diagnosis.LowRisk, Minutes: 15,
 			Steps:    []string{"see that the machine has the GPU on its PCI bus", "see that node feature discovery reports devices of class 03 by their vendor"},

@@ -58,7 +58,7 @@ func (s *Stack) OfMaker(n *view.Node, resource corev1.ResourceName) *Finding {
 	sign := m.Sign(n)
 	if _, had = n.Status.Capacity[resource]; sign == "" && (!had || m.Signed) {
 		if m != makers.Virtual {
-			return nil
+			return s.part(n, parts.Discovery).unableFor(m, resource)
 		}
 		return s.givenToContainers(n, resource)
 	}

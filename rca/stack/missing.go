@@ -27,7 +27,7 @@ func (s *Stack) missing(n *view.Node) *Finding {
 		f.Certainty, f.Mends = diagnosis.Possible, []Mend{s.install(n)}
 		return f
 	}
-	if operated(s, n) && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (unlooked(n) || s.byHand(n)) {
+	if operated(s, n) && !s.plain && len(s.kit.Sets(parts.Discovery)) > 0 && (parts.Unlooked(n) || s.kit.ByHand(n)) {
 		f := s.undiscovered(n) // the GPU Operator installs the rest once a node is labelled
 		if reason, message := parts.PolicySays(s.w.State.ClusterPolicies); reason == reconcileFailed {
 			f.Evidence = append(f.Evidence, diagnosis.Fact("ClusterPolicy/"+s.policy, reason+": "+view.Told(view.Quotable(message, 600), maxWords), diagnosis.Says(message)))

@@ -51,7 +51,7 @@ func shut(s *Stack, n *view.Node, d *parts.Set, m parts.Misses, link Link, says 
 	if !m.ByPeople() && !d.Nowhere(s.w, m) {
 		return nil
 	}
-	f := s.finding(link, Unseen, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s %s/%s does not run there: %s", says, d.Namespace, d.Name, d.Text(n, m)), n.Ref(), untold, notLooked())
+	f := s.finding(link, Unseen, diagnosis.GPUStackNotOnNode, fmt.Sprintf("%s %s/%s does not run there: %s", says, d.Namespace, d.Name, d.Text(n, m)), n.Ref(), untold, parts.NotLooked())
 	f.Certainty = diagnosis.Possible
 	f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...))
 	way := s.letOn(n, d, m, "")

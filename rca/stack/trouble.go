@@ -4,24 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // Trouble is what keeps a pod, of the stack or not, from being Ready, in its own words; false where
 // nothing does.
 func (s *Stack) Trouble(p *corev1.Pod) (says string, evidence diagnosis.Evidence, is bool) {
-	if p.Status.Phase == corev1.PodSucceeded {
-		return "", diagnosis.Evidence{}, false
-	}
-	l := s.kit.Look(p)
-	if l.State == "" {
-		return "", diagnosis.Evidence{}, false
-	}
-	says = l.Words
-	if l.Where != "" {
-		says = "container " + l.Where + " " + l.Words
-	}
-	return says, diagnosis.Fact(view.PodRef(p), says, l.Claims...), true
+	return s.kit.Trouble(p)
 }
 
 // AllInTrouble is what is the matter with the first of some pods of which one is enough; false where one of them is

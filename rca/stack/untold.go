@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/stack/homes"
+	"github.com/unpend/unpend/rca/stack/makers"
 	"github.com/unpend/unpend/rca/stack/parts"
 	"github.com/unpend/unpend/rca/view"
 )
@@ -17,7 +20,7 @@ import (
 // person knows. nil where something has looked, or the machine's type is told, and where what
 // would tell was not read.
 func (s *Stack) Untold(n *view.Node) *Finding {
-	if s.notSeen() != "" || !unlooked(n) || parts.MachineTold(n) {
+	if s.notSeen() != "" || !parts.Unlooked(n) || parts.MachineTold(n) {
 		return nil
 	}
 	if l := s.part(n, parts.Discovery); l.pod != nil || s.w.HasGPUs() {
@@ -45,7 +48,7 @@ func (s *Stack) Untold(n *view.Node) *Finding {
 		why = "which has no pod there"
 	}
 	says := fmt.Sprintf("may have GPUs that nobody has looked for: the device plugin %s/%s goes by labels that node feature discovery writes, %s: %s", d.Namespace, d.Name, why, d.Text(n, m))
-	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), untold, notLooked())
+	f := s.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, says, n.Ref(), untold, parts.NotLooked())
 	f.Certainty = diagnosis.Possible
 	f.Evidence = append(f.Evidence, diagnosis.Fact(d.Ref(), d.Text(n, m), d.Claims(n, m)...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, or label " + n.Name + " by hand if its machine has a GPU", Risk: diagnosis.LowRisk, Minutes: 5,
@@ -66,7 +69,7 @@ func (s *Stack) meant(n *view.Node, d *parts.Set) *Finding {
 	} else {
 		f.Certainty, f.Says = diagnosis.Possible, "may have GPUs that nobody has looked for: "+f.Says
 	}
-	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, notLooked()))
+	f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, parts.NotLooked()))
 	for i := range f.Mends {
 		f.Mends[i].Until, f.Mends[i].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
 	}
@@ -83,12 +86,11 @@ func (s *Stack) operatorBlind(n *view.Node) *Finding {
 	if len(s.kit.Sets(parts.Discovery)) > 0 {
 		return shutOut(s, n, nil)
 	}
-	l := s.kit.Look(pod)
-	fact := l.Text()
+	l, fact := s.kit.Look(pod), s.kit.Look(pod).Text()
 	if l.State == "" {
 		fact = "it runs"
 	}
-	f := s.finding(Discovery, Unseen, diagnosis.GPUStackMissing, fmt.Sprintf("may have GPUs that nobody has looked for: the GPU Operator %s/%s goes by labels that node feature discovery writes, which is not installed", pod.Namespace, pod.Name), n.Ref(), untold, notLooked())
+	f := s.finding(Discovery, Unseen, diagnosis.GPUStackMissing, fmt.Sprintf("may have GPUs that nobody has looked for: the GPU Operator %s/%s goes by labels that node feature discovery writes, which is not installed", pod.Namespace, pod.Name), n.Ref(), untold, parts.NotLooked())
 	f.Certainty = diagnosis.Possible
 	f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(pod), fact, l.Claims...))
 	f.Mends = []Mend{{Kind: diagnosis.RepairDeviceStack, Title: "install node feature discovery, by which the GPU Operator finds nodes with GPUs", Risk: diagnosis.LowRisk, Minutes: 10,
@@ -101,11 +103,33 @@ func (s *Stack) operatorBlind(n *view.Node) *Finding {
 // unable: node feature discovery has a pod on the node that fails, so nobody has looked there. nil where it
 // has none, or that runs and has seen nothing.
 func (p *part) unable() *Finding {
-	if p.pod == nil || p.State != parts.Failed && !p.Loops || len(p.s.kit.Sets(parts.Plugin)) == 0 && p.s.operator == nil && p.s.policy == "" {
+	if len(p.s.kit.Sets(parts.Plugin)) == 0 && p.s.operator == nil && p.s.policy == "" {
 		return nil
 	}
-	f := p.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "may have GPUs that nobody has looked for: node feature discovery, which does, fails there at "+p.Text())
-	f.Certainty, f.Evidence = diagnosis.Possible, append(f.Evidence, diagnosis.Fact(p.n.Ref(), untold, notLooked()))
+	return p.unseeing("GPUs", "which does")
+}
+
+// unableFor is that of another maker's GPUs, whose device plugin goes by what node feature discovery alone writes.
+func (p part) unableFor(m *makers.Maker, resource corev1.ResourceName) *Finding {
+	d := p.s.kit.ByDiscovery(p.n, m.Plugin)
+	if d == nil || p.s.notSeen() != "" || parts.MachineTold(p.n) {
+		return nil
+	}
+	f := p.unseeing(m.Devs()+" of "+m.Whose, fmt.Sprintf("by whose labels %s/%s is put on nodes", d.Namespace, d.Name))
+	if f != nil {
+		x := d.Misses(p.n)
+		f.Evidence = append(append([]diagnosis.Evidence{diagnosis.NoneOf(p.n.Node, resource)}, f.Evidence...), diagnosis.Fact(d.Ref(), d.Text(p.n, x), d.Claims(p.n, x)...))
+	}
+	return f
+}
+
+// unseeing is a finding where node feature discovery fails on the node; nil where it has no pod, or that runs.
+func (p part) unseeing(what, which string) *Finding {
+	if p.pod == nil || p.State != parts.Failed && !p.Loops {
+		return nil
+	}
+	f := p.finding(Discovery, Unseen, diagnosis.GPUStackNotOnNode, "may have "+what+" that nobody has looked for: node feature discovery, "+which+", fails there at "+p.Text())
+	f.Certainty, f.Evidence = diagnosis.Possible, append(f.Evidence, diagnosis.Fact(p.n.Ref(), untold, parts.NotLooked()))
 	f.Mends = []Mend{p.mendDiscovery("")}
 	f.Mends[0].Unproven = "nothing tells whether the machine of " + p.n.Name + " has a GPU"
 	return f
@@ -113,13 +137,11 @@ func (p *part) unable() *Finding {
 
 const untold = "no label of node feature discovery, a cloud or an autoscaler says whether its machine has a GPU"
 
-func notLooked() diagnosis.Claim {
-	return diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, nfdLabels)
-}
-
 // Looked says whether something has looked for a GPU on the node's machine, or the machine's type tells: only then is a node
 // without a sign of one a node without one.
-func Looked(n *view.Node) bool { return n.Geometry != nil || !unlooked(n) || parts.MachineTold(n) }
+func Looked(n *view.Node) bool {
+	return n.Geometry != nil || !parts.Unlooked(n) || parts.MachineTold(n)
+}
 
 // Unlooked says whether there is a node of which nothing says whether its machine has a GPU.
 func (s *Stack) Unlooked() bool {
@@ -135,7 +157,7 @@ func (l *pluginLink) blind() *Finding {
 	n, pod := l.n, l.pod
 	if f := l.unheard(); f != nil && l.State == "" && l.s.since(l.Since) > kubeletTime {
 		f.State, f.Says = Unseen, "may have GPUs that nobody hears of: "+strings.TrimPrefix(f.Says, hasGPUs)
-		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, notLooked()))
+		f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), untold, parts.NotLooked()))
 		f.Mends[0].Until, f.Mends[0].Unproven = "", "nothing tells whether the machine of "+n.Name+" has a GPU"
 		return f
 	}
@@ -150,7 +172,7 @@ func (l *pluginLink) blind() *Finding {
 	default:
 		return nil
 	}
-	f := l.s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, notLooked())
+	f := l.s.finding(Runtime, Unseen, diagnosis.RuntimeNotConfigured, "may have GPUs that its device plugin does not see: it "+does, n.Ref(), untold, parts.NotLooked())
 	f.Certainty = diagnosis.Possible
 	m, fact := l.s.configure(n), l.Text()
 	m.Title = "see whether " + n.Name + " has a GPU, and have its container runtime hand it out"
@@ -170,14 +192,4 @@ func (l *pluginLink) blind() *Finding {
 	m.Unproven = "nothing tells whether the machine of " + n.Name + " has a GPU"
 	f.Mends = []Mend{m}
 	return f
-}
-
-// unlooked says that node feature discovery has written nothing on the node.
-func unlooked(n *view.Node) bool { return len(parts.DiscoveredBut(n, nil)) == 0 }
-
-// byHand says that the only label of node feature discovery is that of a GPU, where discovery is
-// kept off the node: where it looks it writes of the processor and the system, too.
-func (s *Stack) byHand(n *view.Node) bool {
-	sets := s.kit.Sets(parts.Discovery)
-	return len(sets) > 0 && s.kit.Pod(n, parts.Discovery) == nil && !sets[0].Misses(n).None() && len(parts.DiscoveredBut(n, view.GPULabels)) == 0
 }

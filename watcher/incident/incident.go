@@ -198,7 +198,8 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 	}
 	owner, counted := replacing(pods, lookup), map[Ref]int{}
 	standsIn := stoodFor(pods)
-	for _, pod := range pods {
+	ordered, latter := latterly(pods)
+	for n, pod := range ordered {
 		reason, since, ok := Waiting(pod)
 		if !ok || standsIn(pod) {
 			continue
@@ -208,6 +209,9 @@ func Group(pods []*corev1.Pod, lookup Lookup, refusals ...Refusal) []Incident {
 			continue
 		}
 		i := of(pod, since)
+		if n >= latter {
+			since = i.Since
+		}
 		i.add(pod, reason, since)
 		if lacks >= 0 { // of all that were refused, one after the other, so many are wanted
 			ref := ownerRef(metav1.GetControllerOf(pod), pod.Namespace)

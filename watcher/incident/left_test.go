@@ -109,6 +109,48 @@ func TestRefusedOneAfterTheOther(t *testing.T) {
 	}
 }
 
+// A workload waits since the first of those that were refused one after the other, and not since one that was refused long before:
+// another had run since.
+func TestSinceWhenTheNextOfRefusedPodsWaits(t *testing.T) {
+	type refused struct{ made, began time.Duration }
+	for name, c := range map[string]struct {
+		refused []refused
+		next    time.Duration // is made; 0: none is
+		since   time.Duration
+	}{
+		"one after the other":                        {[]refused{{0, 0}, {2, 2}}, 4, 0},
+		"long before the next":                       {[]refused{{0, 0}}, 600, 600},
+		"two of before, and one of now":              {[]refused{{0, 0}, {300, 300}, {600, 600}}, 601, 600},
+		"after it had waited for long":               {[]refused{{0, 599}}, 600, 0},
+		"in the same second":                         {[]refused{{0, 0}}, 0, 0},
+		"the clock of the node is ahead":             {[]refused{{0, 30}}, 30, 0},
+		"nobody waits but those that were refused":   {[]refused{{0, 0}, {600, 600}}, -1, 0},
+		"as late as a Job makes the next of its own": {[]refused{{0, 0}}, 10, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rs := incidenttest.ReplicaSet(1, 0, 0, false)
+			at := func(minutes time.Duration) metav1.Time {
+				return metav1.NewTime(incidenttest.Start.Add(minutes * time.Minute))
+			}
+			var pods []*corev1.Pod
+			for i, r := range c.refused {
+				p := incidenttest.ReplicaOf(rs, fmt.Sprint("p", i))
+				p.CreationTimestamp, p.Status = at(r.made), corev1.PodStatus{Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", StartTime: new(at(r.began))}
+				pods = append(pods, p)
+			}
+			if c.next >= 0 {
+				p := incidenttest.ReplicaOf(rs, "next")
+				p.CreationTimestamp, p.Status = at(c.next), corev1.PodStatus{Phase: corev1.PodPending}
+				pods = append(pods, p)
+			}
+			got := Group(pods, func(kind, _, _ string) (metav1.Object, bool) { return rs, kind == "ReplicaSet" })
+			if len(got) != 1 || !got[0].Since.Equal(at(c.since).Time) || got[0].Waiting != 1 {
+				t.Errorf("%+v, want %s", got, at(c.since))
+			}
+		})
+	}
+}
+
 // A Job that gave up replaces nothing: its pods that were refused are what there is to say.
 func TestAJobThatGaveUpIsNeverSettled(t *testing.T) {
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -149,4 +150,30 @@ func (d *Set) Discovered(n *view.Node, m Misses) bool {
 	return a != nil && slices.ContainsFunc(a.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
 		return len(t.MatchExpressions) > 0 && !slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return !written(e.Key) })
 	})
+}
+
+// Unlooked says that node feature discovery has written nothing on the node.
+func Unlooked(n *view.Node) bool { return len(DiscoveredBut(n, nil)) == 0 }
+
+// NotLooked is the claim of that.
+func NotLooked() diagnosis.Claim {
+	return diagnosis.That("keys("+diagnosis.Labels+")", "", diagnosis.NoneBegins, Discovered)
+}
+
+// ByHand says that the only label of node feature discovery is that of a GPU, where discovery is
+// kept off the node: where it looks it writes of the processor and the system, too.
+func (k *Kit) ByHand(n *view.Node) bool {
+	sets := k.Sets(Discovery)
+	return len(sets) > 0 && k.Pod(n, Discovery) == nil && !sets[0].Misses(n).None() && len(DiscoveredBut(n, view.GPULabels)) == 0
+}
+
+// ByDiscovery is a part's DaemonSet that nothing keeps from the node but labels that node feature discovery writes, which has
+// written none there; nil for none.
+func (k *Kit) ByDiscovery(n *view.Node, r Role) *Set {
+	for _, d := range k.Sets(r) {
+		if m := d.Misses(n); Unlooked(n) && len(m.Taints) == 0 && d.Discovered(n, m) {
+			return d
+		}
+	}
+	return nil
 }
