@@ -60,18 +60,18 @@ func TestWhomAnEvictionEnds(t *testing.T) {
 					kind, uid = "ReplicaSet", "r"
 				}
 				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: kind, Name: "train", UID: uid, Controller: new(true)}}}, Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-				switch {
-				case name == "c":
+				switch name {
+				case "c":
 					p.Annotations = map[string]string{batchv1.JobIndexFailureCountAnnotation: fmt.Sprint(i - 1)}
-				case name == "d":
+				case "d":
 					p.Status.Phase = corev1.PodFailed
-				case name == "e":
+				case "e":
 					p.OwnerReferences = nil
 				}
 				s.Pods = append(s.Pods, p)
 			}
 			var evicted []*corev1.Pod
-			for _, name := range strings.Fields(k.evicted) {
+			for name := range strings.FieldsSeq(k.evicted) {
 				evicted = append(evicted, s.Pod("ml", name))
 			}
 			lost := s.LostBy(evicted)
