@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/nodeprobe/sim"
+	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -64,14 +65,14 @@ QueueNotAdmitted proven : its queue (Kueue) has not admitted it
 `},
 		"a queue with its gate of places": {func(w *world) {
 			start(w)
-			w.pod("w", "", "nvidia.com/gpu", 1, gated(ofTopology, queue))
+			w.pod("w", "", "nvidia.com/gpu", 1, gated(queues.TopologyGate, queue))
 		}, `
 QueueNotAdmitted proven : its queue (Kueue) has not admitted it
   Pod/ml/w: gate kueue.x-k8s.io/admission
 `},
 		"its gate of places is left": {func(w *world) {
 			start(w)
-			w.pod("w", "", "nvidia.com/gpu", 1, gated(ofTopology))
+			w.pod("w", "", "nvidia.com/gpu", 1, gated(queues.TopologyGate))
 		}, `
 SchedulingGated proven : held by scheduling gates: kueue.x-k8s.io/topology
   Pod/ml/w: spec.schedulingGates: kueue.x-k8s.io/topology

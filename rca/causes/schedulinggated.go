@@ -20,12 +20,14 @@ var schedulingGated = PodRule{
 		if len(gates) == 0 {
 			return nil
 		}
-		return &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGates: "+strings.Join(gates, ", "), c.ofPod(view.GatedBy(gates...)...)...)}}
+		f := &finding{diagnosis.Proven, "held by scheduling gates: " + strings.Join(gates, ", "), []diagnosis.Evidence{diagnosis.Fact(c.podRef(), "spec.schedulingGates: "+strings.Join(gates, ", "), c.ofPod(view.GatedBy(gates...)...)...)}}
+		if u := queues.Unplaced(c.Queue); u != nil {
+			says, facts := u.Says()
+			f.Says, f.Evidence = f.Says+says, append(f.Evidence, facts...)
+		}
+		return f
 	},
 }
-
-// ofTopology is Kueue's gate for pods whose places it chooses: it takes that away once it has admitted them (KEP 2724).
-const ofTopology = "kueue.x-k8s.io/topology"
 
 // Gates are the pod's scheduling gates without those of queues, which have a rule
 // of their own.
@@ -33,7 +35,7 @@ func (c *Case) Gates() []string {
 	var out []string
 	queued := slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queues.Gate })
 	for _, g := range c.Pod.Spec.SchedulingGates {
-		if g.Name != queues.Gate && (g.Name != ofTopology || !queued) {
+		if g.Name != queues.Gate && (g.Name != queues.TopologyGate || !queued) {
 			out = append(out, g.Name)
 		}
 	}

@@ -248,6 +248,9 @@ func (c *Finder) proveVictims(ctx context.Context, s *whatif.Snapshot, f *candid
 // whyGone is why victims do not come back.
 func (f *candidate) whyGone() string {
 	if len(f.lost.Jobs) == 0 {
+		if slices.ContainsFunc(f.lost.Pods, view.ComesBack) {
+			return ", as their Job makes none of that index again"
+		}
 		return ", having no controller"
 	}
 	j := f.lost.Jobs[0]

@@ -3,6 +3,7 @@ package stack
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,12 +113,12 @@ func (l *pluginLink) waitsFor(link Link, cause diagnosis.CauseID, r parts.Role) 
 	f.Mends = []Mend{m}
 	if of := l.s.part(l.n, r); of.pod != nil && of.State == "" {
 		f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(of.pod), "the "+what+" is Ready", of.Claims...))
-		m.Unproven = "what else keeps it from announcing anything is to be looked for where a new pod does not either"
+		m.Unproven = "where a new pod of the device plugin announces nothing either, something else keeps it from that"
 		f.Mends = []Mend{{Kind: diagnosis.RestartDevicePlugin, Unproven: "whether a new pod of the device plugin sees that the " + what + " is Ready nobody can try on a copy"}, m}
 		if v := l.s.part(l.n, parts.Validator); v.pod != nil && v.State == parts.Failed { // another of the plugin's would wait as well
 			f.Says += "; its validator fails at " + v.Text()
 			f.Evidence = append(f.Evidence, diagnosis.Fact(podRef(v.pod), v.Text(), v.Claims...))
-			m.Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", v.pod.Namespace, v.pod.Name)}, m.Commands...)
+			m.Commands = slices.Concat([]string{fmt.Sprintf("kubectl -n %s describe pod %s", v.pod.Namespace, v.pod.Name)}, parts.NotLoaded(v.Whole, l.n.Name, l.s.kit.Pod(l.n, parts.Driver)), m.Commands)
 			if libc := homes.NewerLibc(v.Whole); libc != "" && l.s.kit.Pod(l.n, parts.Driver) == nil { // the machine's image has a driver, and with it a toolkit
 				m = l.withoutToolkit(libc, m)
 			}

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,5 +35,25 @@ func TestWhatAStartupProbeSays(t *testing.T) {
 	}
 	if all := NoDevices("running and not ready, its startup probe says: No devices were found", "n"); len(all) != 1 || !strings.Contains(all[0], "kubectl debug node/n ") || NoDevices("NVIDIA-SMI has failed", "n") != nil {
 		t.Errorf("%q", all)
+	}
+}
+
+// Where the toolkit finds no driver that is loaded, the driver's own pod and the machine are asked.
+func TestWhereADriverIsLookedFor(t *testing.T) {
+	driver := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "gpu-operator", Name: "d"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "ctr"}}}}
+	const words = "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown"
+	for name, k := range map[string]struct {
+		words  string
+		driver *corev1.Pod
+		want   []string // what the commands begin with
+	}{
+		"its own":       {words, driver, []string{"kubectl -n gpu-operator exec d -c ctr -- nvidia-smi -L", "kubectl debug node/n "}},
+		"the machine's": {words, nil, []string{"kubectl debug node/n "}},
+		"other words":   {"nvidia-container-cli: mount error", driver, nil},
+	} {
+		got := NotLoaded(k.words, "n", k.driver)
+		if !slices.EqualFunc(got, k.want, strings.HasPrefix) {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
