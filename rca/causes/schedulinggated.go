@@ -29,8 +29,7 @@ var schedulingGated = PodRule{
 	},
 }
 
-// Gates are the pod's scheduling gates without those of queues, which have a rule
-// of their own.
+// Gates are the pod's scheduling gates without those of queues, which have a rule of their own.
 func (c *Case) Gates() []string {
 	var out []string
 	queued := slices.ContainsFunc(c.Pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == queues.Gate })
