@@ -168,7 +168,7 @@ func (c *Finder) weigh(f *candidate, n *view.Node, set []edit.Change) {
 		f.fix.Cost.Nodes = touched(n, f.victims)
 	}
 	f.lost = c.Cluster.State.LostBy(f.victims)
-	for _, p := range f.lost.With {
+	for _, p := range c.Cluster.State.LostBy(slices.Concat(f.victims, f.restarts)).With { // also of who leaves by hand
 		if !slices.Contains(f.restarts, p) {
 			f.restarts = append(f.restarts, p)
 		}

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unpend/unpend/rca/causes"
 	"github.com/unpend/unpend/rca/cluster"
@@ -263,6 +265,39 @@ func TestWhatBecomesOfVictims(t *testing.T) {
 				t.Errorf("%+v, %d stranded, %s, %s risk", p, f.stranded, f.fix.Kind, f.fix.Risk)
 			}
 		})
+	}
+}
+
+// Who is evicted, or leaves by hand, ends a Job that stands no more failures: its other pods stand among those that stop.
+func TestWhoStopsWithAJob(t *testing.T) {
+	of := func(name, job string) *corev1.Pod {
+		p := rcatest.Victim(name, 0, 1, 0, "x")
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID(job), Controller: new(true)}}
+		p.Spec.NodeName, p.Status.Phase = "b", corev1.PodRunning
+		return p
+	}
+	frail, stands, far := of("a1", "frail"), of("s1", "stands"), of("a2", "frail")
+	c := finder(t, nil, "nvidia.com/gpu", func(st *cluster.State) {
+		st.Pods = append(st.Pods, frail, stands, far, of("s2", "stands"))
+		for name, limit := range map[string]int32{"frail": 0, "stands": 6} {
+			st.Jobs = append(st.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: far.Namespace, Name: name, UID: types.UID(name)}, Spec: batchv1.JobSpec{BackoffLimit: &limit}})
+		}
+	})
+	for name, k := range map[string]struct {
+		change edit.Change
+		stop   []*corev1.Pod
+	}{
+		"evicted":            {edit.Change{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{frail}}, []*corev1.Pod{far}},
+		"drained by hand":    {edit.Change{Kind: diagnosis.RebootNode, Drained: []*corev1.Pod{frail, stands}}, []*corev1.Pod{frail, stands, far}},
+		"of one that stands": {edit.Change{Kind: diagnosis.EvictPods, Victims: []*corev1.Pod{stands}}, nil},
+	} {
+		if f := c.candidate(nil, []edit.Change{k.change}); !slices.Equal(f.restarts, k.stop) {
+			t.Errorf("%s: %v", name, podNames(f.restarts))
+		}
+	}
+	f := &candidate{lost: c.Cluster.State.LostBy([]*corev1.Pod{frail})}
+	if got, want := f.whyGone(), ", as job/frail stands no more failures (backoffLimit 0) and an eviction counts as one; that ends 1 other pod, too"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

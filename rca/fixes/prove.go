@@ -263,7 +263,7 @@ func (f *candidate) whyGone() string {
 		why += fmt.Sprintf(", nor do %d more", n-1)
 	}
 	if n := len(f.lost.With); n > 0 {
-		why += fmt.Sprintf("; with them %s stop", view.CountOf(n, "other pod"))
+		why += fmt.Sprintf("; that ends %s, too", view.CountOf(n, "other pod"))
 	}
 	return why
 }

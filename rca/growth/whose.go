@@ -170,10 +170,11 @@ func (c whose) byStartup(g *Growth, o *scaling.Outlook, said []scaling.Reason, e
 }
 
 // byRemembered tells of a group at zero that is refused for a taint which its last node was given: of those that could hold
-// the pod, one that is called as machines with GPUs are, where one is.
+// the pod, for one that asks GPUs those that are called as machines with GPUs are, where some are.
 func (c whose) byRemembered(g *Growth, o *scaling.Outlook, taint string, evidence []diagnosis.Evidence) {
 	empty, _, _ := c.couldHold(o, (*scaling.Group).Empty)
-	if called := slices.DeleteFunc(slices.Clone(empty), func(of scaling.Group) bool { return !strings.Contains(strings.ToLower(of.Short()), "gpu") }); len(called) > 0 {
+	called := slices.DeleteFunc(slices.Clone(empty), func(of scaling.Group) bool { return !strings.Contains(strings.ToLower(of.Short()), "gpu") })
+	if len(called) > 0 && len(c.Asks) > 0 {
 		empty = called
 	}
 	of := ""

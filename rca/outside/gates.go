@@ -27,7 +27,7 @@ func bePlaced(c *edit.Workload, u *queues.Placing) edit.Change {
 	ch := edit.LookAt(diagnosis.SchedulingGated, "see why Kueue gives "+c.Pod.Name+" no place: it owns the gate, which nobody else is to remove", "why Kueue places a pod nowhere its own log says", look...)
 	if u.Short && u.Slice > 1 && u.Pods%u.Slice != 0 {
 		ch.Title = fmt.Sprintf("make %s again with a number of pods that %d divides: Kueue places slices of %d, and no rest", c.WorkloadName(), u.Slice, u.Slice)
-		ch.Untestable = "what Kueue then places is not run here"
+		ch.Untestable, ch.Commands = "what Kueue then places is not run here", append(ch.Commands, c.Replace(fmt.Sprintf("write a number of pods that %d divides: parallelism, and completions", u.Slice)))
 		ch.Drained, ch.Risk, ch.Minutes = c.Cluster.Running(c.Incident.Workload), diagnosis.MediumRisk, 10
 	}
 	return ch

@@ -32,6 +32,9 @@ func latterly(pods []*corev1.Pod) ([]*corev1.Pod, int) {
 		ref := ownerRef(owner, p.Namespace)
 		return waits[ref] && !replaced(p, made[ref])
 	}
+	if !slices.ContainsFunc(pods, former) {
+		return pods, len(pods)
+	}
 	first, behind := make([]*corev1.Pod, 0, len(pods)), []*corev1.Pod(nil)
 	for _, p := range pods {
 		if former(p) {
