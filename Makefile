@@ -10,7 +10,7 @@ LINT = go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 git = -X github.com/unpend/unpend/cmd/internal/program.$(1)=$(shell TZ=UTC0 git $(2) 2>/dev/null)
 STAMP = $(call git,version,describe --tags --match 'v*' --dirty) $(call git,commit,describe --always --abbrev=40 --exclude '*' --dirty) $(call git,date,log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 # Rooms whose rules the short tests have to hold.
-MUTANTS = ./rca/causes ./rca/layouts ./rca/terms ./rca/kubelet ./rca/gangs ./rca/queues ./rca/growth ./rca/admission ./rca/relayout ./rca/scaling ./rca/edit ./rca/claims ./rca/outside ./rca/changes ./rca/admit ./rca/stack ./rca/stack/parts ./rca/retry ./rca/mend ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
+MUTANTS = ./rca/causes ./rca/layouts ./rca/terms ./rca/kubelet ./rca/gangs ./rca/queues ./rca/growth ./rca/admission ./rca/relayout ./rca/scaling ./rca/edit ./rca/claims ./rca/outside ./rca/outside/refused ./rca/changes ./rca/admit ./rca/stack ./rca/stack/parts ./rca/retry ./rca/mend ./rca/fixes ./remediate/guard ./remediate/journal ./watcher ./watcher/incident
 .PHONY: unpend build image release check test test-all promises soak mutants lint bench demo fmt generate help
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/'

@@ -167,7 +167,7 @@ DRANoDeviceMatches proven n1: model == "h100" fails: the nearest device has "a10
 			c.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{MatchAttribute: &name}, {}}
 			w.pod("w", "", "", 0, claims("mine"))
 		}, `
-DRANoDeviceMatches proven n1,n2: no node has devices that match together
+DRANoDeviceMatches proven n1,n2: more different devices are asked at once than any node has that match
   ResourceClaim/ml/mine: constraint matchAttribute gpu.nvidia.com/model
   Node/n1: device gpu-0 matches request gpu
   Node/n1: device gpu-0 matches request second

@@ -28,17 +28,7 @@ var draNoDeviceMatches = Rule{ID: diagnosis.DRANoDeviceMatches, Tell: func(c *Ca
 		}
 	}
 	if f.Says == "" {
-		f.Says = "no node has devices that match together"
-		for _, claim := range c.Claims.Own {
-			for _, con := range claim.Spec.Devices.Constraints {
-				if con.MatchAttribute != nil {
-					f.Evidence = append(f.Evidence, diagnosis.Fact("ResourceClaim/"+claim.Namespace+"/"+claim.Name, "constraint matchAttribute "+string(*con.MatchAttribute), diagnosis.That("spec.devices.constraints[matchAttribute="+string(*con.MatchAttribute)+"]", "", diagnosis.Exists, "")))
-				}
-			}
-		}
-		for _, a := range c.Claims.Asks {
-			f.Evidence = append(f.Evidence, diagnosis.Fact(n.Ref(), a.MatchText(a.MatchingOn(c.Claims, n.Name)), a.MatchingClaims(c.Claims, n.Name)...))
-		}
+		f.Says, f.Evidence = c.Claims.Together(n)
 	}
 	f.Evidence = append(f.Evidence, noneServes(c, n))
 	return f

@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/layouts"
 	"github.com/unpend/unpend/rca/mend"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/outside/refused"
 	"github.com/unpend/unpend/rca/retry"
 	"github.com/unpend/unpend/rca/upkeep"
 	"github.com/unpend/unpend/rca/view"
@@ -136,7 +137,7 @@ var remedies = map[diagnosis.CauseID]remedy{
 	diagnosis.AutoscalerCannotHelp: {beside: of(outside.GrowPool)},
 	diagnosis.NoNodes:              {pod: of(outside.AddNode)},
 	diagnosis.Unknown:              {pod: (*Bench).unsettled, policy: (*Bench).freePort, repair: announceAgain},
-	diagnosis.SchedulerRefused:     {beside: of(outside.AskScheduler)},
+	diagnosis.SchedulerRefused:     {beside: of(refused.Ask)},
 	diagnosis.QueueMisconfigured:   {beside: of(outside.MendQueue)},
 	diagnosis.WorkloadDeadlock:     {beside: of(outside.BreakDeadlock)},
 	diagnosis.CloudCapacityRefused: {beside: of(outside.RefusedByCloud)},

@@ -140,11 +140,26 @@ func Fix(c *edit.Workload, n *view.Node, cause diagnosis.CauseID) []edit.Change 
 	if ch, ok := seeToGPU(c, n, cause); ok {
 		out = append(out, ch)
 	}
+	if asked, most := c.Claims.TooMany(); len(out) == 0 && asked > 0 {
+		out = append(out, askFewer(c, cause, asked, most))
+	}
 	if len(out) == 0 {
 		out = append(out, edit.LookAt(cause, "ask devices that exist", "no single change of the claim's own selectors is known to help",
 			"kubectl get resourceslices -o yaml", "kubectl get deviceclasses -o yaml"))
 	}
 	return out
+}
+
+// askFewer is for requests that together ask for more different devices than any node has, whoever holds them.
+func askFewer(c *edit.Workload, cause diagnosis.CauseID, asked int64, most int) edit.Change {
+	ch := edit.LookAt(cause, fmt.Sprintf("ask for at most %s at once by %s (%d different ones now), or have a node with more", view.CountOf(most, "device"), strings.Join(c.Claims.Owners(), ", "), asked), "which of its requests the workload can do without is not known",
+		"kubectl get resourceslices -o custom-columns='NODE:.spec.nodeName,DRIVER:.spec.driver,DEVICES:.spec.devices[*].name'")
+	for _, claim := range c.Claims.Own {
+		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl -n %s get resourceclaim %s -o yaml  # spec.devices.requests: each is for devices of its own; containers that name one request share its device", claim.Namespace, claim.Name))
+	}
+	ch.Commands = append(ch.Commands, c.EditByHand("its resourceClaims, and the requests that its containers name"))
+	ch.Kind, ch.Risk = diagnosis.FixClaim, diagnosis.MediumRisk
+	return ch
 }
 
 // liftTaint is for devices that match and that a DeviceTaintRule keeps everybody from: who

@@ -269,11 +269,22 @@ func (v *Claims) Needs() []string {
 	if v == nil {
 		return nil
 	}
-	var out []string
+	var out, classes []string
+	counts := map[string]int64{}
 	for _, a := range v.Asks {
-		if a.Claim != nil && a.Sub <= 0 {
+		switch {
+		case a.Claim == nil || a.Sub > 0:
+		case a.count == 0:
 			out = append(out, a.CountText()+"×"+a.Class)
+		default:
+			if counts[a.Class] == 0 {
+				classes = append(classes, a.Class)
+			}
+			counts[a.Class] += a.count
 		}
+	}
+	for _, class := range classes {
+		out = append(out, fmt.Sprintf("%d×%s", counts[class], class))
 	}
 	if len(out) == 0 && len(v.Missing) > 0 {
 		out = append(out, "a claim")

@@ -28,7 +28,7 @@ func AddByHand(c *edit.Workload) []edit.Change {
 	if p == nil || !nobodyGrows(c) || !heldForGood(c) {
 		return nil
 	}
-	ch := growing(diagnosis.GPUsInUse, fmt.Sprintf("give node pool %s %s more by hand: its own would hold the pod, and no autoscaler is seen that grows it", p.name, view.CountOf(p.more(c), "machine")), p.add(c)...)
+	ch := Growing(diagnosis.GPUsInUse, fmt.Sprintf("give node pool %s %s more by hand: its own would hold the pod, and no autoscaler is seen that grows it", p.name, view.CountOf(p.more(c), "machine")), p.add(c)...)
 	ch.Until, ch.Untestable = "node pool "+p.name+" has "+view.CountOf(p.more(c), "node")+" more", ""
 	return []edit.Change{ch}
 }

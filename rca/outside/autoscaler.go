@@ -91,7 +91,7 @@ func LookAtPromise(c *edit.Workload) []edit.Change {
 		group := &g.Groups[0]
 		ch.Title = fmt.Sprintf("see at the cloud why node group %s has %d of the %d machines that were asked for", group.Short(), group.Health.NodeCounts.Registered.Total, group.Health.Target)
 		ch.Commands = askCloud(c, group)
-		return append(growOther(c, diagnosis.ScaleUpStuck), ch)
+		return append(GrowOther(c, diagnosis.ScaleUpStuck), ch)
 	default:
 		ch.Commands = []string{showStatus(c), showStatusEvents(c)}
 		if names := scaling.Grown(g.Said); len(names) > 0 { // its status tells nothing of it
@@ -142,7 +142,7 @@ func RefusedByCloud(c *edit.Workload) []edit.Change {
 		Untestable: "nobody knows when the cloud has one", Commands: []string{fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}}
 	var out []edit.Change
 	if !g.Since.IsZero() { // it counts on that machine: had it looked again, it would have grown another group
-		out = growOther(c, diagnosis.CloudCapacityRefused)
+		out = GrowOther(c, diagnosis.CloudCapacityRefused)
 	}
 	if scaling.Has(g.Codes, scaling.Reserved) {
 		out = append(out, otherReservation(c))
@@ -313,7 +313,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Halted:
 		return []edit.Change{setGoing(c)}
 	case g.Bar == scaling.NotReady && len(g.Groups) == 0 && g.Said == "":
-		return []edit.Change{growing(diagnosis.AutoscalerCannotHelp, "start the cluster autoscaler", startCommands(c)...)}
+		return []edit.Change{Growing(diagnosis.AutoscalerCannotHelp, "start the cluster autoscaler", startCommands(c)...)}
 	case g.Bar == scaling.Topology && !g.Karpenter:
 		ch.Title = fmt.Sprintf("have a node elsewhere by %s: a node group for each of its values grows by itself, one over several by hand", cmp.Or(g.Over, "what its rule is counted over"))
 		ch.Commands = byHand(c, "until it has a node elsewhere")
@@ -350,7 +350,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 	case g.Karpenter && len(g.Takers) > 0:
 		return []edit.Change{keepDaemonsOff(c)}
 	case g.Karpenter && g.Disk:
-		return []edit.Change{largerDisk(c), growing(diagnosis.AutoscalerCannotHelp, takeLarger(c), widen(c)...)} // more may be short
+		return []edit.Change{largerDisk(c), Growing(diagnosis.AutoscalerCannotHelp, takeLarger(c), widen(c)...)} // more may be short
 	case g.None:
 		return []edit.Change{noTypeLeft(c)}
 	case len(g.Small) > 0:
@@ -398,7 +398,7 @@ func GrowPool(c *edit.Workload) []edit.Change {
 // pool's machines replaced.
 func loosenSpread(c *edit.Workload) edit.Change {
 	g := c.Growth()
-	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", ")),
+	ch := Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("loosen the pod's spread over %s, or taint NodePool %s: Karpenter then does not count what it makes", g.Over, strings.Join(g.Counted, ", ")),
 		c.EditByHand("topologySpreadConstraints: whenUnsatisfiable ScheduleAnyway"),
 		"# or kubectl edit nodepool "+g.Counted[0]+"  # spec.template.spec.taints: one that the pod does not tolerate and its own do; Karpenter then replaces its machines one by one (drift)")
 	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true
@@ -410,10 +410,10 @@ func countGPUs(c *edit.Workload) edit.Change {
 	g := c.Growth()
 	pool := g.Pools[0]
 	if key, types := pool.PartGPUs(); key != "" {
-		return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("let NodePool %s take machines with whole GPUs, or tell Karpenter by a NodeOverlay how many %s %s offer", pool.Name, g.Lacks, strings.Join(types, " and ")),
+		return Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("let NodePool %s take machines with whole GPUs, or tell Karpenter by a NodeOverlay how many %s %s offer", pool.Name, g.Lacks, strings.Join(types, " and ")),
 			append([]string{"kubectl edit nodepool " + pool.Name + "  # " + key + ": such as g6 or g5 on EC2"}, overlay(c, g.Lacks)...)...)
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, pool.Name),
+	return Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell Karpenter by a NodeOverlay how many %s machines of NodePool %s offer, if its provider does not count them: a later one may", g.Lacks, pool.Name),
 		append(overlay(c, g.Lacks), "kubectl get deployments -A -o wide | grep -i karpenter  # the version of Karpenter's provider", "kubectl edit nodepool "+pool.Name+"  # or larger machines, if it counts them")...)
 }
 
@@ -423,7 +423,7 @@ func anyGroup(c *edit.Workload) edit.Change {
 	if len(c.Asks) == 0 {
 		title = "let a node pool grow whose machines the pod fits, or add one"
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, title, addGroup(c)...)
+	return Growing(diagnosis.AutoscalerCannotHelp, title, addGroup(c)...)
 }
 
 // fromZero is for the group without a machine, of which the autoscaler does not know what one would have.
@@ -432,13 +432,13 @@ func fromZero(c *edit.Workload) edit.Change {
 	if of := c.Growth().Selects; of != "" {
 		have, sees = "are labelled "+of+", or say in its template that they are", "how it is labelled"
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, "scale node group "+c.Growth().Groups[0].Short()+" up by one machine by hand, if its machines "+have,
+	return Growing(diagnosis.AutoscalerCannotHelp, "scale node group "+c.Growth().Groups[0].Short()+" up by one machine by hand, if its machines "+have,
 		byHand(c, "of a machine that is there the autoscaler sees "+sees)...)
 }
 
 // aboveCutoff is for the pod that the cluster autoscaler leaves alone for its priority.
 func aboveCutoff(c *edit.Workload) edit.Change {
-	return growing(diagnosis.AutoscalerCannotHelp, "give the pod a priority of -10 or more, or lower the autoscaler's cutoff: below it no node is brought, and none kept for it",
+	return Growing(diagnosis.AutoscalerCannotHelp, "give the pod a priority of -10 or more, or lower the autoscaler's cutoff: below it no node is brought, and none kept for it",
 		showFlags(c, "expendable-pods-priority-cutoff"), "kubectl get priorityclasses",
 		c.EditByHand("priorityClassName: a class of -10 or more (the value of one cannot be changed)"))
 }

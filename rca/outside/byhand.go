@@ -88,7 +88,7 @@ var onGKE = regexp.MustCompile(`^([a-z][a-z0-9-]*)-[0-9a-f]+-grp$`)
 // whole GPUs clouds' templates speak by themselves, so what it goes by is a node that the group once had.
 func tellOfDevice(c *edit.Workload) edit.Change {
 	g := c.Growth()
-	ch := growing(diagnosis.AutoscalerCannotHelp, "tell the cluster autoscaler that nodes of the group offer "+g.Lacks+", or keep one node of it", tagCommands(c, "resources/"+g.Lacks, asked(c, g.Lacks))...)
+	ch := Growing(diagnosis.AutoscalerCannotHelp, "tell the cluster autoscaler that nodes of the group offer "+g.Lacks+", or keep one node of it", tagCommands(c, "resources/"+g.Lacks, asked(c, g.Lacks))...)
 	if len(g.Groups) == 0 {
 		return ch
 	}
@@ -112,7 +112,7 @@ func showDevices(c *edit.Workload) edit.Change {
 	for _, g := range c.Growth().Groups {
 		names = append(names, g.Short())
 	}
-	ch := growing(diagnosis.AutoscalerCannotHelp, "scale node group "+strings.Join(names, " or ")+" to one machine by hand: the cluster autoscaler then knows the devices that its nodes publish", byHand(c, "")...)
+	ch := Growing(diagnosis.AutoscalerCannotHelp, "scale node group "+strings.Join(names, " or ")+" to one machine by hand: the cluster autoscaler then knows the devices that its nodes publish", byHand(c, "")...)
 	if provider(c) == "gce" {
 		ch.Commands = append(ch.Commands, "# to have it grow from zero by itself: make the pool with label cloud.google.com/gke-nvidia-gpu-dra-driver=true, by which GKE knows the devices of nodes to come")
 	} else {
@@ -132,7 +132,7 @@ func staticPool(c *edit.Workload) edit.Change {
 	if len(pools) > 0 {
 		of, likes = pools[0].Name, "NodePool "+pools[0].Name
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, "bring such a machine without Karpenter's choice: by a NodePool of a fixed size like "+likes+", or by a node group of the cloud; or ask for GPUs by the device plugin instead of a claim",
+	return Growing(diagnosis.AutoscalerCannotHelp, "bring such a machine without Karpenter's choice: by a NodePool of a fixed size like "+likes+", or by a node group of the cloud; or ask for GPUs by the device plugin instead of a claim",
 		"kubectl get nodepool "+of+" -o yaml > static.yaml  # metadata.name: another; spec.replicas: 1, without spec.weight, status and limits other than nodes",
 		"kubectl apply -f static.yaml  # Karpenter 1.8 and later, with its feature gate StaticCapacity",
 		fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name))

@@ -80,14 +80,14 @@ func readLog(c *edit.Workload) edit.Change {
 	if d := autoscaler(c); d != nil {
 		log = fmt.Sprintf("kubectl -n %s logs deployment/%s --tail=500 | grep -i -e expansion -e filter -e %s", d.Namespace, d.Name, c.Pod.Name)
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, "see in the cluster autoscaler's log why it left the node group out", log, showStatus(c), showStatusEvents(c))
+	return Growing(diagnosis.AutoscalerCannotHelp, "see in the cluster autoscaler's log why it left the node group out", log, showStatus(c), showStatusEvents(c))
 }
 
 // haveRun is for the autoscaler whose controller is there and does not run.
 func haveRun(c *edit.Workload) edit.Change {
 	down := c.Growth().Down
 	at := "kubectl -n " + down.Namespace
-	ch := growing(diagnosis.AutoscalerCannotHelp, "have "+down.Ref()+" run, which brings nodes")
+	ch := Growing(diagnosis.AutoscalerCannotHelp, "have "+down.Ref()+" run, which brings nodes")
 	switch {
 	case down.Stopped:
 		ch.Title = "scale " + down.Ref() + " up from 0 replicas: it brings nodes"

@@ -112,7 +112,7 @@ func fewerMembers(c *edit.Workload, members []*corev1.Pod, edits string) edit.Ch
 // roomForMembers brings a node for those that wait.
 func roomForMembers(c *edit.Workload) edit.Change {
 	if p := growable(c); p != nil && nobodyGrows(c) {
-		return growing(diagnosis.WorkloadDeadlock, fmt.Sprintf("give node pool %s %s more by hand for the members of %s that wait", p.name, view.CountOf(p.more(c), "machine"), c.WorkloadName()), p.add(c)...)
+		return Growing(diagnosis.WorkloadDeadlock, fmt.Sprintf("give node pool %s %s more by hand for the members of %s that wait", p.name, view.CountOf(p.more(c), "machine"), c.WorkloadName()), p.add(c)...)
 	}
 	return edit.Change{Kind: diagnosis.ScaleNodePool, Cause: diagnosis.WorkloadDeadlock, Manual: true, Risk: diagnosis.LowRisk, Title: "add a node for the members of " + c.WorkloadName() + " that wait", Untestable: notThereYet,
 		Commands: []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then scale a node pool with the cloud's or the autoscaler's own command"}}

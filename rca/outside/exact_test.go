@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/outside/refused"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -102,7 +103,7 @@ until ClusterQueue gpus admits workloads
   kubectl describe clusterqueues.kueue.x-k8s.io gpus
   kubectl edit clusterqueues.kueue.x-k8s.io gpus
 `},
-		"an agent that a taint keeps away": {outside.AskScheduler, func(w *edittest.World) {
+		"an agent that a taint keeps away": {refused.Ask, func(w *edittest.World) {
 			w.Wait.Spec.SchedulerName = "koord-scheduler"
 			w.Wait.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 			w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}})

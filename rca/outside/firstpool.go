@@ -30,5 +30,5 @@ func firstPool(c *edit.Workload) edit.Change {
 		says += "; requirements: " + strings.Join(wants, ", ")
 	}
 	commands = append(commands, says+"; spec.limits", "kubectl -n "+c.Pod.Namespace+" get pod "+c.Pod.Name+" -w")
-	return growing(diagnosis.AutoscalerCannotHelp, title, commands...)
+	return Growing(diagnosis.AutoscalerCannotHelp, title, commands...)
 }

@@ -58,7 +58,7 @@ func describeCapacity(c *edit.Workload, groups []scaling.Group, lacks string) ed
 		names = append(names, o.Kind+" "+o.Namespace+"/"+o.Name)
 		commands = append(commands, capacityOf(o, "resources/"+lacks, asked(c, lacks)))
 	}
-	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell the cluster autoscaler by annotations of %s what its machines have, %s among it: at zero it knows no more of them", strings.Join(names, " or "), lacks), commands...)
+	ch := Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell the cluster autoscaler by annotations of %s what its machines have, %s among it: at zero it knows no more of them", strings.Join(names, " or "), lacks), commands...)
 	ch.Commands = append(ch.Commands, byHandOf(c, groups, "or by hand: of a machine that is there it sees what it has")...)
 	return ch
 }

@@ -27,7 +27,7 @@ var ofClass = map[string]struct{ field, list string }{
 func mendPool(c *edit.Workload, p *scaling.Pool) edit.Change {
 	k := p.Class
 	if strings.Contains(p.Why.Reason, "NodeClassNotFound") {
-		return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("make %s %s, which NodePool %s names, or name one that exists", k.Kind, k.Name, p.Name),
+		return Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("make %s %s, which NodePool %s names, or name one that exists", k.Kind, k.Name, p.Name),
 			"kubectl get "+strings.ToLower(k.Kind), "kubectl edit nodepool "+p.Name+"  # spec.template.spec.nodeClassRef")
 	}
 	if k.Ready.Status == "" || k.Ready.Met() {
@@ -37,7 +37,7 @@ func mendPool(c *edit.Workload, p *scaling.Pool) edit.Change {
 	if role := k.Unauthorized(); role != "" {
 		return letRoleIn(p, role)
 	}
-	ch := growing(diagnosis.AutoscalerCannotHelp, "mend "+of+": it is not Ready")
+	ch := Growing(diagnosis.AutoscalerCannotHelp, "mend "+of+": it is not Ready")
 	if len(k.Why) > 0 || k.Ready.Reason != "" {
 		ch.Title = "mend " + of + ": " + view.Cut(k.Words(), 160)
 	}
@@ -67,7 +67,7 @@ var unmet = regexp.MustCompile(`\b([A-Z][A-Za-z]+Ready)=(?:False|Unknown)`)
 // mendUnread is mendPool where the node class is not read here: what the pool hands on of it.
 func mendUnread(p *scaling.Pool) edit.Change {
 	k, kind := p.Class, strings.ToLower(cmp.Or(p.Class.Kind, "nodeclass"))
-	ch := growing(diagnosis.AutoscalerCannotHelp, "mend NodePool "+p.Name+", or the node class that it names: it is not Ready", "kubectl describe nodepool "+p.Name)
+	ch := Growing(diagnosis.AutoscalerCannotHelp, "mend NodePool "+p.Name+", or the node class that it names: it is not Ready", "kubectl describe nodepool "+p.Name)
 	if k.Name == "" {
 		ch.Commands = append(ch.Commands, "kubectl get nodepool "+p.Name+" -o jsonpath='{.spec.template.spec.nodeClassRef}'", "# then kubectl describe that node class")
 		return ch
@@ -102,7 +102,7 @@ func letRoleIn(p *scaling.Pool, role string) edit.Change {
 	if role == "" {
 		title, role = fmt.Sprintf("let the machines of NodePool %s into the cluster: the role that %s %s names has no access entry of type EC2, or a path in its name, or EKS may not make a profile of it", p.Name, k.Kind, k.Name), "ROLE"
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, title,
+	return Growing(diagnosis.AutoscalerCannotHelp, title,
 		fmt.Sprintf("kubectl describe %s %s  # spec.role, and its condition InstanceProfileReady", strings.ToLower(cmp.Or(k.Kind, autoMode)), k.Name),
 		"aws eks list-access-entries --cluster-name CLUSTER",
 		"aws eks create-access-entry --cluster-name CLUSTER --type EC2 --principal-arn "+arn+role,

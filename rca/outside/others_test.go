@@ -10,6 +10,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/outside/refused"
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
@@ -75,19 +76,19 @@ func TestASilentScheduler(t *testing.T) {
 func TestOtherSchedulersAreAsked(t *testing.T) {
 	const quota = "queue resource quota insufficient"
 	run(t, map[string]row{
-		"nobody refuses": {outside.AskScheduler, func(*edittest.World) {}, ""},
-		"by a rule of its own": {outside.AskScheduler, by("volcano", "something"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule volcano refuses it (volcano decides by its own rules, which are not run here)
+		"nobody refuses": {refused.Ask, func(*edittest.World) {}, ""},
+		"by a rule of its own": {refused.Ask, by("volcano", "something"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule volcano refuses it (volcano decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get pods -A -o wide | grep -i volcano  # then its log
 `},
-		"by what cards have": {outside.AskScheduler, by("hami-scheduler", "1 nodes CardInsufficientMemory(n)"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see what hami-scheduler has given out of each card (hami-scheduler decides by its own rules, which are not run here)
+		"by what cards have": {refused.Ask, by("hami-scheduler", "1 nodes CardInsufficientMemory(n)"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see what hami-scheduler has given out of each card (hami-scheduler decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\.io/node-nvidia-register'
   kubectl get pods -A -o wide | grep -i hami-scheduler  # then its log
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for a smaller share: less nvidia.com/gpumem or nvidia.com/gpucores (none asked is all of the card), or fewer cards, in deployment/w (hami-scheduler decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by how many share a card": {outside.AskScheduler, func(w *edittest.World) {
+		"by how many share a card": {refused.Ask, func(w *edittest.World) {
 			by("hami-scheduler", "1 nodes CardTimeSlicingExhausted(n)")(w)
 			add(t, &w.Nodes, `{metadata: {name: n1, annotations: {hami.io/node-nvidia-register: '[{"id":"GPU-1","count":2,"devmem":24576}]'}}}`)
 		}, `Manual for "SchedulerRefused", 0 min, by hand, none risk: let more pods share a card (now 2 on n1): raise deviceSplitCount of HAMi's device plugin; a smaller share helps nothing (hami-scheduler decides by its own rules, which are not run here)
@@ -98,7 +99,7 @@ Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule hami
   kubectl -n a describe pod w
   kubectl get pods -A -o wide | grep -i hami-scheduler  # then its log
 `},
-		"by cards, and a group may grow": {func(c *edit.Workload) []edit.Change { return outside.AskScheduler(c)[:1] }, func(w *edittest.World) {
+		"by cards, and a group may grow": {func(c *edit.Workload) []edit.Change { return refused.Ask(c)[:1] }, func(w *edittest.World) {
 			by("hami-scheduler", "1 nodes CardInsufficientMemory(n)")(w)
 			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
 			groups(w, group("aks-gpu-1", "cloudProviderTarget: 1, maxSize: 3, nodeCounts: {registered: {total: 1, ready: 1}}", ""))
@@ -108,26 +109,26 @@ until node group aks-gpu-1 has a node more
   az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name gpu --update-cluster-autoscaler --min-count 2 --max-count 3
   kubectl -n a get pod w -w
 `},
-		"by a queue of KAI's": {outside.AskScheduler, by("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)
+		"by a queue of KAI's": {refused.Ask, by("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated
   kubectl -n a get podgroups.scheduling.run.ai -o yaml
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (kai-scheduler decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by a queue of others'": {outside.AskScheduler, by("mine", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of mine have more, or see who uses what it may have (mine decides by its own rules, which are not run here)
+		"by a queue of others'": {refused.Ask, by("mine", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of mine have more, or see who uses what it may have (mine decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl -n a get resourcequotas
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (mine decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by YuniKorn's": {outside.AskScheduler, by("my-yunikorn", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of my-yunikorn have more, or see who uses what it may have (my-yunikorn decides by its own rules, which are not run here)
+		"by YuniKorn's": {refused.Ask, by("my-yunikorn", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of my-yunikorn have more, or see who uses what it may have (my-yunikorn decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (my-yunikorn decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by Volcano's": {outside.AskScheduler, by("volcano", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of volcano have more, or see who uses what it may have (volcano decides by its own rules, which are not run here)
+		"by Volcano's": {refused.Ask, by("volcano", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of volcano have more, or see who uses what it may have (volcano decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated
   kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used

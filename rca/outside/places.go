@@ -21,7 +21,7 @@ var (
 func otherSubnet(c *edit.Workload) edit.Change {
 	g := c.Growth()
 	full := named(subnetID, g.Said)
-	ch := growing(diagnosis.CloudCapacityRefused, "give the pool a subnet with free addresses")
+	ch := Growing(diagnosis.CloudCapacityRefused, "give the pool a subnet with free addresses")
 	ch.Untestable = onlyTheCloud
 	if len(g.Pools) == 0 || g.Pools[0].Class.Name == "" {
 		ch.Commands = append(lookAtPools(c), "# then add a larger subnet to the pool's node class or node group")
@@ -42,7 +42,7 @@ func otherSubnet(c *edit.Workload) edit.Change {
 func otherReservation(c *edit.Workload) edit.Change {
 	g := c.Growth()
 	full := named(reservationID, g.Said)
-	ch := growing(diagnosis.CloudCapacityRefused, "have the pool use a reservation with room")
+	ch := Growing(diagnosis.CloudCapacityRefused, "have the pool use a reservation with room")
 	ch.Untestable = onlyTheCloud
 	if len(g.Pools) == 0 || g.Pools[0].Class.Name == "" {
 		ch.Commands = lookAtPools(c)
@@ -75,7 +75,7 @@ const reservedBy = "cloud.google.com/reservation-"
 // nameReservation is for the machine that was to come from a reservation which is not there, or may not be used: to wait for
 // machines, or to take others, is no answer to that.
 func nameReservation(c *edit.Workload) edit.Change {
-	ch := growing(diagnosis.CloudCapacityRefused, "name a reservation that exists, by selector "+reservedBy+"name in "+c.WorkloadName())
+	ch := Growing(diagnosis.CloudCapacityRefused, "name a reservation that exists, by selector "+reservedBy+"name in "+c.WorkloadName())
 	change := fmt.Sprintf("nodeSelector: {%[1]saffinity: specific, %[1]sname: RESERVATION}", reservedBy)
 	if name := c.PodSpec().NodeSelector[reservedBy+"name"]; name != "" {
 		ch.Title = fmt.Sprintf("name another reservation than %s in %s, or take %s* out of its selector", name, c.WorkloadName(), reservedBy)

@@ -12,6 +12,7 @@ import (
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
 	"github.com/unpend/unpend/rca/outside"
+	"github.com/unpend/unpend/rca/outside/refused"
 )
 
 // Where a scheduler says that a node is full of pods, and nothing else keeps the pod from it, its kubelet takes more, or one of
@@ -41,7 +42,7 @@ func TestANodeFullOfPods(t *testing.T) {
 		k := w.Case(t, "Deployment")
 		k.Judged = []diagnosis.NodeBlockers{{Name: "n", Blockers: tc.blockers}}
 		var titles []string
-		for _, ch := range outside.AskScheduler(edit.New(k)) {
+		for _, ch := range refused.Ask(edit.New(k)) {
 			titles = append(titles, ch.Title)
 		}
 		if got := strings.Join(titles, "; "); got != tc.want {

@@ -14,8 +14,8 @@ import (
 	"github.com/unpend/unpend/rca/view"
 )
 
-// growing is a change of what an autoscaler makes machines of.
-func growing(id diagnosis.CauseID, title string, commands ...string) edit.Change {
+// Growing is a change of what an autoscaler makes machines of.
+func Growing(id diagnosis.CauseID, title string, commands ...string) edit.Change {
 	return edit.Change{Kind: diagnosis.ScaleNodePool, Cause: id, Manual: true, Risk: diagnosis.LowRisk, Untestable: notThereYet, Title: title, Commands: commands}
 }
 
@@ -32,7 +32,7 @@ func keepDaemonsOff(c *edit.Workload) edit.Change {
 		names = append(names, d.Namespace+"/"+d.Name)
 		commands = append(commands, awayFrom(d, pool))
 	}
-	off := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("keep DaemonSet %s off machines of NodePool %s, or have it ask for no such device: Karpenter leaves it room there before the pod", strings.Join(names, ", "), pool), commands...)
+	off := Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("keep DaemonSet %s off machines of NodePool %s, or have it ask for no such device: Karpenter leaves it room there before the pod", strings.Join(names, ", "), pool), commands...)
 	off.Risk, off.StopsUnknown = diagnosis.MediumRisk, true // its pods elsewhere are made again
 	off.Commands = append(off.Commands, "kubectl edit nodepool "+pool+"  # or larger machines, with enough for both, where there are any")
 	return off
@@ -54,7 +54,7 @@ func largerDisk(c *edit.Workload) edit.Change {
 	k, asked := p.Class, c.Wants[corev1.ResourceEphemeralStorage]
 	const gi = 1 << 30
 	least := (asked.Value()+gi)*10/9/gi + 1
-	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("have %s %s give its machines a larger disk: %s has %s, and %s ephemeral-storage is asked", k.Kind, k.Name, k.Device, k.Disk.String(), asked.String()),
+	ch := Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("have %s %s give its machines a larger disk: %s has %s, and %s ephemeral-storage is asked", k.Kind, k.Name, k.Device, k.Disk.String(), asked.String()),
 		fmt.Sprintf("kubectl edit %s %s  # spec.blockDeviceMappings: {deviceName: %s, ebs: {volumeType: gp3, volumeSize: %dGi}} or more, for images need room too; instanceStorePolicy: RAID0 takes the machines' own disks instead", strings.ToLower(k.Kind), k.Name, k.Device, least),
 		"kubectl get nodeclaims -l karpenter.sh/nodepool="+p.Name+"  # machines that there are Karpenter replaces one by one (drift)")
 	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true
@@ -74,7 +74,7 @@ func noTypeLeft(c *edit.Workload) edit.Change {
 		}
 		wide = widenPool(p)
 		if wrong := p.Unheard(); wrong != nil {
-			return growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("correct requirement %s of NodePool %s: %s is none of %s", wrong.Key, p.Name, strings.Join(wrong.Values, ", "), strings.Join(scaling.Heard(wrong.Key), ", ")),
+			return Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("correct requirement %s of NodePool %s: %s is none of %s", wrong.Key, p.Name, strings.Join(wrong.Values, ", "), strings.Join(scaling.Heard(wrong.Key), ", ")),
 				"kubectl edit nodepool "+p.Name+"  # spec.template.spec.requirements: "+wrong.Key+" In "+strings.Join(scaling.Heard(wrong.Key), " or "), "kubectl get nodeclaims -w")
 		}
 		if len(g.Pools) == 1 {
@@ -86,9 +86,9 @@ func noTypeLeft(c *edit.Workload) edit.Change {
 	}
 	look := append([]string{"kubectl get deployments,pods -A -o wide | grep -i karpenter  # then its log; where a cloud runs it, ask that cloud"}, listTypes(c)...)
 	if len(g.Pools) == 1 {
-		return growing(diagnosis.AutoscalerCannotHelp, title, append(wide, look...)...)
+		return Growing(diagnosis.AutoscalerCannotHelp, title, append(wide, look...)...)
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, title, append(look, wide...)...)
+	return Growing(diagnosis.AutoscalerCannotHelp, title, append(look, wide...)...)
 }
 
 // listTypes are the commands by which a cloud says which machines with GPUs it has.
@@ -129,12 +129,12 @@ func largerGroup(c *edit.Workload) edit.Change {
 	default:
 		add = []string{"# add a node group of a larger type with the cloud's own command"}
 	}
-	return growing(diagnosis.AutoscalerCannotHelp, title, append(add, c.EditByHand("less "+string(name)+", that a machine has"))...)
+	return Growing(diagnosis.AutoscalerCannotHelp, title, append(add, c.EditByHand("less "+string(name)+", that a machine has"))...)
 }
 
-// growOther is for the cloud that refuses one group a machine where another could hold the pod and may grow:
+// GrowOther is for the cloud that refuses one group a machine where another could hold the pod and may grow:
 // while the first is counted on, nobody grows the second.
-func growOther(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
+func GrowOther(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	if c.Growth().Karpenter {
 		return nil
 	}
@@ -142,12 +142,12 @@ func growOther(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	if len(spare) == 0 {
 		return tryUntried(c, id)
 	}
-	ch := growing(id, "scale node group "+spare[0].Short()+" up by one machine by hand: its machines could hold the pod, and it may have more", byHandOf(c, spare[:1], "")...)
+	ch := Growing(id, "scale node group "+spare[0].Short()+" up by one machine by hand: its machines could hold the pod, and it may have more", byHandOf(c, spare[:1], "")...)
 	ch.Until, ch.Untestable = "node group "+spare[0].Short()+" has a node more", ""
 	return []edit.Change{ch}
 }
 
-// tryUntried is growOther with groups at zero, whose machines nobody has seen: whether the pod fits them a
+// tryUntried is GrowOther with groups at zero, whose machines nobody has seen: whether the pod fits them a
 // person knows.
 func tryUntried(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	groups := c.Growth().Untried()
@@ -158,13 +158,13 @@ func tryUntried(c *edit.Workload, id diagnosis.CauseID) []edit.Change {
 	for i := range groups {
 		names = append(names, groups[i].Short())
 	}
-	return []edit.Change{growing(id, "scale node group "+strings.Join(names, " or ")+" to one machine by hand, if the pod fits its machines: while another group's is waited for, the autoscaler grows no more", byHandOf(c, groups, "")...)}
+	return []edit.Change{Growing(id, "scale node group "+strings.Join(names, " or ")+" to one machine by hand, if the pod fits its machines: while another group's is waited for, the autoscaler grows no more", byHandOf(c, groups, "")...)}
 }
 
 // notLaunched is for the NodeClaim of which Karpenter cannot make a machine.
 func notLaunched(c *edit.Workload) edit.Change {
 	k := c.Growth().Claim
-	ch := growing(diagnosis.ScaleUpStuck, "mend what keeps Karpenter from launching a machine for NodePool "+k.Pool+": "+view.Cut(k.Launched.Words(), 160), "kubectl describe nodeclaim "+k.Name)
+	ch := Growing(diagnosis.ScaleUpStuck, "mend what keeps Karpenter from launching a machine for NodePool "+k.Pool+": "+view.Cut(k.Launched.Words(), 160), "kubectl describe nodeclaim "+k.Name)
 	ch.Risk = diagnosis.NoRisk
 	if p := c.Cluster.Outlook().Pool(k.Pool); p != nil && p.Class.Name != "" {
 		kind := strings.ToLower(p.Class.Kind)
@@ -179,7 +179,7 @@ func notLaunched(c *edit.Workload) edit.Change {
 // notJoined is for the machine that was launched and is no node.
 func notJoined(c *edit.Workload) edit.Change {
 	k := c.Growth().Claim
-	ch := growing(diagnosis.ScaleUpStuck, "see why the promised node did not come", "kubectl describe nodeclaim "+k.Name)
+	ch := Growing(diagnosis.ScaleUpStuck, "see why the promised node did not come", "kubectl describe nodeclaim "+k.Name)
 	ch.Risk = diagnosis.NoRisk
 	p := c.Cluster.Outlook().Pool(k.Pool)
 	if p != nil && p.Class.Name != "" {
@@ -210,7 +210,7 @@ func setPagesAside(c *edit.Workload) edit.Change {
 		p := &g.Pools[0]
 		of, class = "NodePool "+p.Name, fmt.Sprintf("kubectl edit %s %s", strings.ToLower(p.Class.Kind), p.Class.Name)
 	}
-	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell Karpenter by a NodeOverlay that machines of %s offer %s, and have them set as much aside as they start; or ask for none", of, g.Lacks))
+	ch := Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("tell Karpenter by a NodeOverlay that machines of %s offer %s, and have them set as much aside as they start; or ask for none", of, g.Lacks))
 	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // another node class has its machines replaced
 	ch.Commands = append(overlay(c, g.Lacks), class+"  # its user data: the kernel's huge pages (vm.nr_hugepages for 2Mi) before the kubelet starts; Karpenter then replaces its machines one by one (drift)",
 		c.EditByHand("resources: no "+g.Lacks+", and no volume of medium HugePages"))

@@ -47,7 +47,7 @@ func lookAtRunner(c *edit.Workload, p *corev1.Pod) edit.Change {
 		title = fmt.Sprintf("see that YuniKorn's queue %s exists and lets everybody submit, and what the log of %s/%s says of the application", queue, p.Namespace, p.Name)
 		commands = append(commands, fmt.Sprintf("kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues.yaml: %s, and submitacl: '*' at root, without which nobody may submit", queue))
 	}
-	return edit.LookAt(diagnosis.SchedulerMissing, title, by+" decides by its own rules, which are not run here", append(commands, lookAtWaiting(c, "describe"))...)
+	return edit.LookAt(diagnosis.SchedulerMissing, title, by+" decides by its own rules, which are not run here", append(commands, LookAtWaiting(c, "describe"))...)
 }
 
 // startAgain is for the scheduler that is there and not ready: its own log says why. Of Volcano's a queue may be the reason.
@@ -76,12 +76,12 @@ func AskSilent(c *edit.Workload) []edit.Change {
 	by := c.Queue.SchedulerName()
 	return []edit.Change{edit.LookAt(diagnosis.SchedulerMissing, "see why "+by+" has not looked at it", by+" decides by its own rules, which are not run here",
 		"kubectl get pods -A -o wide | grep -i "+by+"  # then its log: is it stuck on pods before this one",
-		lookAtWaiting(c, "get")+" -o jsonpath='{.status.conditions}'")}
+		LookAtWaiting(c, "get")+" -o jsonpath='{.status.conditions}'")}
 }
 
-// lookAtWaiting is the command that shows what its scheduler looks at: the pod, or the group of
+// LookAtWaiting is the command that shows what its scheduler looks at: the pod, or the group of
 // pods that are not made yet.
-func lookAtWaiting(c *edit.Workload, verb string) string {
+func LookAtWaiting(c *edit.Workload, verb string) string {
 	if c.Queue.Grouped() {
 		return fmt.Sprintf("kubectl -n %s %s podgroups.scheduling.volcano.sh %s", c.Pod.Namespace, verb, c.Queue.Held.Group)
 	}

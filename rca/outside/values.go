@@ -13,7 +13,7 @@ import (
 func nameValues(c *edit.Workload) edit.Change {
 	g := c.Growth()
 	values := strings.Join(g.Beside, ", ")
-	ch := growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("have %s require %s to be one of %s: what the pod itself leaves out Karpenter does not count", c.WorkloadName(), g.Over, values))
+	ch := Growing(diagnosis.AutoscalerCannotHelp, fmt.Sprintf("have %s require %s to be one of %s: what the pod itself leaves out Karpenter does not count", c.WorkloadName(), g.Over, values))
 	ch.Risk, ch.StopsUnknown = diagnosis.MediumRisk, true // a changed template has its pods made again
 	ch.Commands = []string{c.EditByHand(fmt.Sprintf("affinity.nodeAffinity, in each required term: {key: %s, operator: In, values: [%s]}", g.Over, values)),
 		"# or a later version of Karpenter's provider, or topologySpreadConstraints: whenUnsatisfiable ScheduleAnyway"}

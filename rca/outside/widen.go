@@ -80,7 +80,7 @@ func ofSpotAlone(c *edit.Workload) *scaling.Pool {
 
 // onDemandToo lets a NodePool of spot machines alone have others, which another quota is of; they cost more.
 func onDemandToo(c *edit.Workload, p *scaling.Pool) edit.Change {
-	ch := growing(diagnosis.CloudCapacityRefused, fmt.Sprintf("let NodePool %s take on-demand machines beside spot: what is used up is the account's quota of spot ones, and it may take no others", p.Name))
+	ch := Growing(diagnosis.CloudCapacityRefused, fmt.Sprintf("let NodePool %s take on-demand machines beside spot: what is used up is the account's quota of spot ones, and it may take no others", p.Name))
 	ch.Until, ch.Untestable = "an on-demand machine of NodePool "+p.Name+" is a node", ""
 	at := slices.IndexFunc(p.Requirements, func(r corev1.NodeSelectorRequirement) bool { return r.Key == capacityType })
 	ch.Commands = []string{fmt.Sprintf(`kubectl patch nodepool %s --type json -p '[{"op":"test","path":"/spec/template/spec/requirements/%[2]d/key","value":"%[3]s"},{"op":"add","path":"/spec/template/spec/requirements/%[2]d/values/-","value":"on-demand"}]'`, p.Name, at, capacityType),
@@ -113,7 +113,7 @@ func ofSpotToo(c *edit.Workload) *scaling.Pool {
 // askOnDemand has the workload take on-demand machines alone: another quota is of those, and they cost more. Its pods that run
 // are made again for it.
 func askOnDemand(c *edit.Workload, p *scaling.Pool) edit.Change {
-	ch := growing(diagnosis.CloudCapacityRefused, fmt.Sprintf("ask for on-demand machines by selector %s=on-demand in %s: NodePool %s takes them too, and what is used up is the quota of spot alone", capacityType, c.WorkloadName(), p.Name))
+	ch := Growing(diagnosis.CloudCapacityRefused, fmt.Sprintf("ask for on-demand machines by selector %s=on-demand in %s: NodePool %s takes them too, and what is used up is the quota of spot alone", capacityType, c.WorkloadName(), p.Name))
 	ch.Until, ch.Untestable = "an on-demand machine of NodePool "+p.Name+" is a node", ""
 	ch.Risk, ch.Drained = diagnosis.MediumRisk, c.Cluster.Running(c.Incident.Workload)
 	ch.Commands = []string{c.EditByHand(fmt.Sprintf("nodeSelector: {%q: on-demand}", capacityType)), "kubectl get nodeclaims -w", fmt.Sprintf("kubectl -n %s get pod %s -w", c.Pod.Namespace, c.Pod.Name)}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 	"github.com/unpend/unpend/watcher/incident"
 )
@@ -119,7 +120,7 @@ func unheard(c *Case) bool {
 		return false
 	}
 	for e := range c.spoken {
-		if e.ReportingController == c.SchedulerName() || e.Source.Component == c.SchedulerName() {
+		if scaling.Speaker(e) == c.SchedulerName() {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/unpend/unpend/rca/diagnosis"
+	"github.com/unpend/unpend/rca/scaling"
 	"github.com/unpend/unpend/rca/view"
 )
 
@@ -58,10 +59,7 @@ func (c *Case) Untaken() *view.Finding {
 	name, st := c.SchedulerName(), c.Cluster.State
 	waited := st.Now.Sub(c.Incident.Since)
 	if name == corev1.DefaultSchedulerName || c.Incident.Since.IsZero() || len(c.Pod.Spec.SchedulingGates) > 0 || len(c.Pod.Spec.ResourceClaims) > 0 || c.Refusal.Phase == corev1.PodFailed ||
-		waited < schedulerSpeaksWithin || !c.Spoken(name) {
-		return nil
-	}
-	if !unheard(c) || Down(c) != nil {
+		waited < schedulerSpeaksWithin || !c.Spoken(name) || !unheard(c) || Down(c) != nil {
 		return nil
 	}
 	return view.Found(diagnosis.Likely, fmt.Sprintf("%s, which places other pods, has said nothing of it in %s", view.Quotable(name, 63), view.Age(waited)),
@@ -110,7 +108,7 @@ func (c *Case) Spoken(name string) bool {
 		}
 	}
 	for _, e := range c.Cluster.State.Events {
-		if e.ReportingController == name || e.Source.Component == name {
+		if scaling.Speaker(e) == name {
 			return true
 		}
 	}

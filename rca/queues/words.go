@@ -51,7 +51,7 @@ func (c *Case) Words() []Word {
 		}
 	}
 	for e, ref := range c.spoken {
-		by := cmp.Or(e.ReportingController, e.Source.Component)
+		by := scaling.Speaker(e)
 		if by != "" && by != corev1.DefaultSchedulerName && slices.Contains(refusing, e.Reason) {
 			note(Word{about: ref, component: by, reason: e.Reason, message: e.Message, at: scaling.Seen(e)})
 		}

@@ -133,6 +133,15 @@ func FromKarpenter(e *corev1.Event) bool {
 	return slices.ContainsFunc(karpenters, func(component string) bool { return From(e, component) })
 }
 
+// Speaker is who says an Event. KAI's binder speaks for its scheduler (cmd/binder/app: GetEventRecorderFor("binder")).
+func Speaker(e *corev1.Event) string {
+	by := cmp.Or(e.ReportingController, e.Source.Component)
+	if by == "binder" {
+		return "kai-scheduler"
+	}
+	return by
+}
+
 // Seen is when an Event was last observed.
 func Seen(e *corev1.Event) time.Time {
 	switch {

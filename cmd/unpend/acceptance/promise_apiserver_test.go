@@ -344,13 +344,31 @@ type kubelet struct {
 	once        sync.Once
 	restarts    int
 	wrong       []string // what it said that was no orderly end
+	mu          sync.Mutex
+	now         *process
+}
+
+// kill ends the one that runs now at once; another is started a second later.
+func (k *kubelet) kill() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now.kill()
+}
+
+// start starts the next one.
+func (k *kubelet) start(t *testing.T, config string, proxy *faultProxy) *process {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now = startExecutor(t, "executor-0", config, proxy)
+	return k.now
 }
 
 // keepRunning starts one. A new process has not heard what the one before was told.
 func keepRunning(t *testing.T, config string, proxy *faultProxy, again func()) *kubelet {
 	t.Helper()
 	k := &kubelet{halt: make(chan struct{}), ended: make(chan struct{})}
-	p := startExecutor(t, "executor-0", config, proxy)
+	p := k.start(t, config, proxy)
 	go func() {
 		defer close(k.ended)
 		for {
@@ -369,7 +387,7 @@ func keepRunning(t *testing.T, config string, proxy *faultProxy, again func()) *
 			}
 			k.restarts++
 			again()
-			p = startExecutor(t, "executor-0", config, proxy)
+			p = k.start(t, config, proxy)
 		}
 	}()
 	t.Cleanup(func() { k.stop(t) })

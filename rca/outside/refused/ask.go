@@ -1,4 +1,4 @@
-package outside
+package refused
 
 import (
 	"fmt"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
+	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/queues"
 	"github.com/unpend/unpend/rca/queues/full"
 	"github.com/unpend/unpend/watcher/incident"
 )
 
-// AskScheduler is for the pod that another scheduler refuses: where its rule is seen, and
+// Ask is for the pod that another scheduler refuses: where its rule is seen, and
 // what of the request its words are about.
-func AskScheduler(c *edit.Workload) []edit.Change {
+func Ask(c *edit.Workload) []edit.Change {
 	w, told := c.Queue.Refused()
 	if !told {
 		return nil
@@ -24,7 +25,7 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 	if a := c.Queue.Assumed(); a != nil {
 		return []edit.Change{unassume(by, a)}
 	}
-	look := lookAtWaiting(c, "describe")
+	look := outside.LookAtWaiting(c, "describe")
 	logs := "kubectl get pods -A -o wide | grep -i " + by + "  # then its log"
 	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.NoRisk, Untestable: by + " decides by its own rules, which are not run here",
 		Title: "see by which rule " + by + " refuses it", Commands: []string{look, logs}}
@@ -33,8 +34,10 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out[0].Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --previous", p.Namespace, p.Name)}, out[0].Commands...)
 		ofWaitedFor(c, by, p, &out[0])
 	}
-	if let := c.LetBeBound(diagnosis.SchedulerRefused, w.Message()); let != nil {
-		return []edit.Change{*let, ch}
+	for _, first := range []*edit.Change{c.LetBeBound(diagnosis.SchedulerRefused, w.Message()), unplaced(c, by, w), tryAgain(c, by, w)} {
+		if first != nil {
+			return []edit.Change{*first, ch}
+		}
 	}
 	if w.OfReports() {
 		if agent := haveAgent(c, by); agent != nil {
@@ -60,7 +63,7 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 		out[0].Title = "say how much memory the GPUs of " + unlabelled(c) + " have: label nvidia.com/gpu.memory, in MiB"
 		out[0].Commands = []string{"kubectl get nodes -L nvidia.com/gpu.memory,nvidia.com/gpu.product", "kubectl label node " + unlabelled(c) + " nvidia.com/gpu.memory=MIB  # GPU feature discovery writes it where it can tell", look}
 	case w.OfPlaces():
-		out = append(growOther(c, diagnosis.SchedulerRefused), c.MorePlaces(diagnosis.SchedulerRefused, by), ch)
+		out = append(outside.GrowOther(c, diagnosis.SchedulerRefused), c.MorePlaces(diagnosis.SchedulerRefused, by), ch)
 	case w.OfCard():
 		out[0].Title = "see what " + by + " has given out of each card"
 		out[0].Commands = append([]string{look}, append(listCards(c), logs)...)
@@ -69,14 +72,14 @@ func AskScheduler(c *edit.Workload) []edit.Change {
 			memory, cores = "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
 		}
 		out = append(out, askLess(c, "ask for a smaller share: less "+memory+" or "+cores+" (none asked is all of the card), or fewer cards"))
-		out = append(growOther(c, diagnosis.SchedulerRefused), out...) // no autoscaler reckons by its books
+		out = append(outside.GrowOther(c, diagnosis.SchedulerRefused), out...) // no autoscaler reckons by its books
 	case w.OfCluster():
 		out = forAll(c, by, ch)
 	case full.Of(c.Queue) != nil:
 		out = holdMore(c, full.Of(c.Queue), ch)
 	case w.OfQueue():
 		out[0].Title = "let its queue of " + by + " have more, or see who uses what it may have"
-		out[0].Commands = append([]string{look}, queueCommands(c)...)
+		out[0].Commands = append([]string{look}, outside.QueueCommands(c)...)
 		if all := c.Queue.Counted(); len(all) > 0 {
 			uncount(&out[0], &all[0])
 		}
@@ -94,7 +97,7 @@ func holdMore(c *edit.Workload, q *full.Queue, ch edit.Change) []edit.Change {
 	if who := q.Who(); who != "" {
 		ch.Title += ", or wait for " + who
 	}
-	ch.Commands = append([]string{fmt.Sprintf(`kubectl patch queues.scheduling.volcano.sh %s --type merge -p '{"spec":{"capability":{"%s":"%s"}}}'  # the least by which one more fits`, q.Name, q.Resource, q.Enough())}, queueCommands(c)...)
+	ch.Commands = append([]string{fmt.Sprintf(`kubectl patch queues.scheduling.volcano.sh %s --type merge -p '{"spec":{"capability":{"%s":"%s"}}}'  # the least by which one more fits`, q.Name, q.Resource, q.Enough())}, outside.QueueCommands(c)...)
 	if q.Left() == "0" {
 		return []edit.Change{ch} // then no smaller request fits
 	}
@@ -145,77 +148,4 @@ func askLess(c *edit.Workload, title string) edit.Change {
 	return edit.Change{Kind: diagnosis.ChangeRequest, Cause: diagnosis.SchedulerRefused, Manual: true, Risk: diagnosis.MediumRisk, Title: title + ", in " + c.WorkloadName(), Untestable: c.Queue.SchedulerName() + " decides by its own rules, which are not run here",
 		Drained: c.Cluster.Running(c.Incident.Workload), StopsUnknown: true, // another template: its controller makes its pods again
 		Commands: []string{c.EditByHand("ask for less")}}
-}
-
-// queueCommands show the queues of the scheduler that decides.
-func queueCommands(c *edit.Workload) []string {
-	switch by := c.Queue.SchedulerName(); {
-	case by == "kai-scheduler" || by == "runai-scheduler":
-		return []string{"kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated", fmt.Sprintf("kubectl -n %s get podgroups.scheduling.run.ai -o yaml", c.Pod.Namespace)}
-	case by == "volcano":
-		return []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated", "kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used"}
-	case strings.Contains(by, "koord"):
-		return []string{"kubectl get elasticquotas.scheduling.sigs.k8s.io -A -o yaml  # spec.min and max; annotation quota.scheduling.koordinator.sh/runtime is what it may have now: one that stays below min wants koord-scheduler started again, or a newer one"}
-	case strings.Contains(by, "yunikorn"):
-		return []string{"kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max"}
-	}
-	return []string{fmt.Sprintf("kubectl -n %s get resourcequotas", c.Pod.Namespace)}
-}
-
-// MendQueue is for the queue that is missing or closed.
-func MendQueue(c *edit.Workload) []edit.Change {
-	q := c.Queue.Broken()
-	if q == nil {
-		return nil
-	}
-	ch := edit.Change{Kind: diagnosis.Manual, Cause: diagnosis.QueueMisconfigured, Manual: true, Risk: diagnosis.LowRisk}
-	if by := c.Queue.SchedulerName(); q.Certainty != diagnosis.Proven && c.Elsewhere(c.Pod) != "" {
-		ch.Untestable = by + " decides by its own rules, which are not run here"
-	}
-	list := "kubectl get " + q.Resource
-	if q.Namespace != "" {
-		list = "kubectl -n " + q.Namespace + " get " + q.Resource
-	}
-	labelled := fmt.Sprintf("kubectl -n %s get pod %s", c.Pod.Namespace, c.Pod.Name)
-	if c.Unborn {
-		labelled = fmt.Sprintf("kubectl -n %s get %s", c.Pod.Namespace, c.WorkloadName())
-	}
-	switch {
-	case q.Unnamed:
-		return []edit.Change{nameQueue(c, q)}
-	case q.Shard != nil:
-		ch.Title, ch.Until, ch.Commands = intoShard(c, q)
-	case q.Meant != "":
-		ch.Title, ch.Until = fmt.Sprintf("name queue %s by label %s in %s: %s, by which it is named now, its scheduler does not read", q.Meant, q.Label, c.WorkloadName(), q.By), "its pods carry label "+q.Label
-		ch.Commands = []string{list, c.EditByHand(fmt.Sprintf("metadata.labels of its pods: %s: %s", q.Label, q.Meant))}
-		if c.Incident.Workload.Kind == "Pod" {
-			ch.Commands[1] = fmt.Sprintf("kubectl -n %s label pod %s %s=%s  # its PodGroup follows; made again with that label, it does for certain", c.Pod.Namespace, c.Pod.Name, q.Label, q.Meant)
-		}
-	case q.Over != nil:
-		drawLess(q, &ch)
-	case q.Missing:
-		ch.Title, ch.Until = "make queue "+q.Name+", or name one that exists", "queue "+q.Name+" exists"
-		ch.Commands = []string{list, labelled + " -o jsonpath='{.metadata.labels}'", fmt.Sprintf("kubectl -n %s edit %s  # the label or annotation that names its queue", c.Pod.Namespace, c.WorkloadName())}
-	case q.Kind != "":
-		setUp(c, q, &ch)
-	default:
-		ch.Title, ch.Until = "set queue "+q.Name+" up or open it again", "queue "+q.Name+" admits workloads"
-		ch.Commands = []string{"kubectl describe " + q.Ref(), "kubectl edit " + q.Ref()}
-	}
-	return []edit.Change{ch}
-}
-
-// drawLess has a queue hold no more than what is above it has.
-func drawLess(q *queues.Broken, ch *edit.Change) {
-	o := q.Over
-	ch.Title = fmt.Sprintf("let Queue %s hold no more than the %s %s that %s have", q.Name, o.Has.String(), o.Resource, o.Of)
-	if strings.HasPrefix(o.Of, "Queue ") {
-		ch.Title = strings.TrimSuffix(ch.Title, "have") + "may hold"
-	}
-	ch.Commands = []string{"kubectl get queues.scheduling.volcano.sh -o yaml  # spec.parent and spec.capability of each",
-		fmt.Sprintf(`kubectl patch queues.scheduling.volcano.sh %s --type merge -p '{"spec":{"capability":{"%s":"%s"}}}'`, q.Name, o.Resource, o.Has.String()),
-		"kubectl get pods -A -o wide | grep -i volcano-scheduler  # its log then says no more that the queues' hierarchical structure is wrong"}
-	if o.Short != "" {
-		ch.Commands = append(ch.Commands, fmt.Sprintf("kubectl describe node %s  # it offers less %s than it has: the queue was right until then", o.Short, o.Resource))
-	}
 }

@@ -1,4 +1,4 @@
-package outside
+package refused
 
 import (
 	"fmt"
@@ -11,17 +11,15 @@ import (
 
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
-	"github.com/unpend/unpend/rca/queues"
+	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/queues/full"
-	"github.com/unpend/unpend/rca/scaling"
-	"github.com/unpend/unpend/rca/view"
 )
 
 // forAll is for the group that gets no pods, for all nodes together have too little for it (Volcano's plugin overcommit):
 // no queue is full. Where one pod of it asks for more than any node has, nobody who ends, and no queue, would help.
 func forAll(c *edit.Workload, by string, ch edit.Change) []edit.Change {
 	if name, most := beyondEveryNode(c); name != "" {
-		larger := growing(diagnosis.SchedulerRefused, fmt.Sprintf("have a larger node: one pod asks for %s %s, and the largest node has %s", c.Incident.Requests[name], name, most))
+		larger := outside.Growing(diagnosis.SchedulerRefused, fmt.Sprintf("have a larger node: one pod asks for %s %s, and the largest node has %s", c.Incident.Requests[name], name, most))
 		larger.Commands = []string{"kubectl get nodes -o custom-columns=NAME:.metadata.name,HAS:.status.allocatable", "# then a machine that has more, with the cloud's own command"}
 		return []edit.Change{askLess(c, fmt.Sprintf("ask for less %s a pod than the %s that the largest node has", name, most)), larger}
 	}
@@ -33,7 +31,7 @@ func forAll(c *edit.Workload, by string, ch edit.Change) []edit.Change {
 	if left := full.Podless(c.Queue); len(left) > 0 {
 		forget(&ch, left)
 	}
-	return append(growForAll(c, by), ch, askLess(c, "ask for less, or for fewer members at a time"))
+	return append(outside.GrowForAll(c, by), ch, askLess(c, "ask for less, or for fewer members at a time"))
 }
 
 // forget has groups deleted of which no pod is left: they count as using what they asked for.
@@ -68,28 +66,4 @@ func beyondEveryNode(c *edit.Workload) (name, most string) {
 		}
 	}
 	return "", ""
-}
-
-// growForAll is for the group whose scheduler makes no pods before the nodes have room for all of it: an autoscaler, which goes by
-// pods, is never asked (volcano issue 3910).
-func growForAll(c *edit.Workload, by string) []edit.Change {
-	spare := c.Growth().Spare()
-	if len(spare) == 0 || len(c.Asks) == 0 {
-		return nil
-	}
-	g, more := spare[0], 1
-	for _, n := range c.Cluster.SortedNodes() {
-		if has := n.Allocatable(c.Asks[0].Resource); has > 0 && g.Of(scaling.PoolOf(n.Node)) {
-			more = max(1, int((queues.Missing(c.Queue, c.Asks[0].Resource)+has-1)/has))
-			break
-		}
-	}
-	ch := growing(diagnosis.SchedulerRefused, fmt.Sprintf("scale node group %s up by %s by hand: %s makes no pod of it before nodes have room for all, and an autoscaler goes by pods", g.Short(), view.CountOf(more, "machine"), by))
-	g.Health.Target += more - 1
-	ch.Commands = byHandOf(c, []scaling.Group{g}, "")
-	if over := g.Health.Target + 1 - g.Health.MaxSize; over > 0 {
-		ch.Commands = append([]string{fmt.Sprintf("# it may have %d: its largest size has to be raised by %d first", g.Health.MaxSize, over)}, ch.Commands...)
-	}
-	ch.Until, ch.Untestable = "node group "+g.Short()+" has "+view.CountOf(more, "node")+" more", ""
-	return []edit.Change{ch}
 }
