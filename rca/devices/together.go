@@ -29,11 +29,11 @@ func (v *Claims) Together(n *view.Node) (string, []diagnosis.Evidence) {
 }
 
 // TooMany is how many devices the pod asks for, each another one, and the most that any node has of those which match one
-// of its requests, held or not; zeros where a node has as many, or where a device may be given more than once, or a request
-// has alternatives.
+// of its requests, held or not; zeros where a node has as many, or where no device matches a request at all, one may be given
+// more than once, or a request has alternatives.
 func (v *Claims) TooMany() (asked int64, most int) {
 	for _, a := range v.Asks {
-		if a.Sub >= 0 || a.count == 0 || a.Readings == nil || a.givenUp || a.admin() {
+		if a.Sub >= 0 || a.count == 0 || len(a.matching) == 0 || a.givenUp || a.admin() {
 			return 0, 0
 		}
 		asked += a.count

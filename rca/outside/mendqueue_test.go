@@ -53,7 +53,7 @@ until LocalQueue team admits workloads
   kubectl patch -n a localqueues.kueue.x-k8s.io team --type merge -p '{"spec":{"stopPolicy":"None"}}'
 `},
 		"by a scheduler's words": {outside.MendQueue, func(w *edittest.World) {
-			by("kai-scheduler", "queue qa does not exist")(w)
+			edittest.RefusedBy("kai-scheduler", "queue qa does not exist")(w)
 			w.Wait.Status.Conditions[0].Reason = "QueueDoesNotExist"
 			w.Wait.Labels["kai.scheduler/queue"] = "qa"
 			add(t, &w.Queues.KAI, `{metadata: {name: qa}, spec: {}}`)

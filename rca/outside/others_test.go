@@ -14,14 +14,6 @@ import (
 	"github.com/unpend/unpend/rca/rcatest"
 )
 
-// by has the pod ask for a scheduler, which refuses it in such words.
-func by(scheduler, words string) func(*edittest.World) {
-	return func(w *edittest.World) {
-		w.Wait.Spec.SchedulerName = scheduler
-		w.Wait.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: words}}
-	}
-}
-
 // A gate is opened by who owns it, and a scheduler that nobody runs is started; where the
 // default one speaks, that one may take the pod.
 func TestWhoHasToLetThePodGo(t *testing.T) {
@@ -32,7 +24,7 @@ func TestWhoHasToLetThePodGo(t *testing.T) {
 until the gates a/b, c are removed
   kubectl -n a get pod w -o jsonpath='{.spec.schedulingGates}'
 `},
-		"no scheduler speaks": {outside.StartScheduler, by("mine", ""), `Manual for "", 0 min, by hand, none risk: start the scheduler "mine"
+		"no scheduler speaks": {outside.StartScheduler, edittest.RefusedBy("mine", ""), `Manual for "", 0 min, by hand, none risk: start the scheduler "mine"
 until its scheduler runs
   kubectl get pods -A -o wide | grep -i scheduler
 `},
@@ -41,7 +33,7 @@ until its scheduler runs
   kubectl get pods -A -o wide | grep -i scheduler
 `},
 		"the default one speaks": {outside.StartScheduler, func(w *edittest.World) {
-			by("mine", "")(w)
+			edittest.RefusedBy("mine", "")(w)
 			w.Deployed()
 			says(w, "default-scheduler", "Scheduled", "to n", 0)
 			w.Events[0].InvolvedObject.Name, w.Events[0].InvolvedObject.UID = "other", "other"
@@ -77,11 +69,11 @@ func TestOtherSchedulersAreAsked(t *testing.T) {
 	const quota = "queue resource quota insufficient"
 	run(t, map[string]row{
 		"nobody refuses": {refused.Ask, func(*edittest.World) {}, ""},
-		"by a rule of its own": {refused.Ask, by("volcano", "something"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule volcano refuses it (volcano decides by its own rules, which are not run here)
+		"by a rule of its own": {refused.Ask, edittest.RefusedBy("volcano", "something"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule volcano refuses it (volcano decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get pods -A -o wide | grep -i volcano  # then its log
 `},
-		"by what cards have": {refused.Ask, by("hami-scheduler", "1 nodes CardInsufficientMemory(n)"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see what hami-scheduler has given out of each card (hami-scheduler decides by its own rules, which are not run here)
+		"by what cards have": {refused.Ask, edittest.RefusedBy("hami-scheduler", "1 nodes CardInsufficientMemory(n)"), `Manual for "SchedulerRefused", 0 min, by hand, none risk: see what hami-scheduler has given out of each card (hami-scheduler decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get nodes -o custom-columns='NAME:.metadata.name,CARDS:.metadata.annotations.hami\.io/node-nvidia-register'
   kubectl get pods -A -o wide | grep -i hami-scheduler  # then its log
@@ -89,7 +81,7 @@ ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for a sma
   kubectl -n a edit deployment/w  # ask for less
 `},
 		"by how many share a card": {refused.Ask, func(w *edittest.World) {
-			by("hami-scheduler", "1 nodes CardTimeSlicingExhausted(n)")(w)
+			edittest.RefusedBy("hami-scheduler", "1 nodes CardTimeSlicingExhausted(n)")(w)
 			add(t, &w.Nodes, `{metadata: {name: n1, annotations: {hami.io/node-nvidia-register: '[{"id":"GPU-1","count":2,"devmem":24576}]'}}}`)
 		}, `Manual for "SchedulerRefused", 0 min, by hand, none risk: let more pods share a card (now 2 on n1): raise deviceSplitCount of HAMi's device plugin; a smaller share helps nothing (hami-scheduler decides by its own rules, which are not run here)
   kubectl get configmaps -A | grep -i hami  # hami-scheduler-device: nvidia.deviceSplitCount; hami-device-plugin: devicesplitcount of one node
@@ -100,7 +92,7 @@ Manual for "SchedulerRefused", 0 min, by hand, none risk: see by which rule hami
   kubectl get pods -A -o wide | grep -i hami-scheduler  # then its log
 `},
 		"by cards, and a group may grow": {func(c *edit.Workload) []edit.Change { return refused.Ask(c)[:1] }, func(w *edittest.World) {
-			by("hami-scheduler", "1 nodes CardInsufficientMemory(n)")(w)
+			edittest.RefusedBy("hami-scheduler", "1 nodes CardInsufficientMemory(n)")(w)
 			w.Asking(rcatest.List("nvidia.com/gpu", "1"))
 			groups(w, group("aks-gpu-1", "cloudProviderTarget: 1, maxSize: 3, nodeCounts: {registered: {total: 1, ready: 1}}", ""))
 			add(t, &w.Nodes, "{metadata: {name: n, labels: {agentpool: gpu}}, spec: {providerID: 'azure:///s'}, status: {capacity: {nvidia.com/gpu: 10}, allocatable: {nvidia.com/gpu: 10}}}")
@@ -109,26 +101,26 @@ until node group aks-gpu-1 has a node more
   az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name gpu --update-cluster-autoscaler --min-count 2 --max-count 3
   kubectl -n a get pod w -w
 `},
-		"by a queue of KAI's": {refused.Ask, by("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)
+		"by a queue of KAI's": {refused.Ask, edittest.RefusedBy("kai-scheduler", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of kai-scheduler have more, or see who uses what it may have (kai-scheduler decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get queues.scheduling.run.ai -o yaml  # spec.resources.gpu: quota and limit; status: allocated
   kubectl -n a get podgroups.scheduling.run.ai -o yaml
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (kai-scheduler decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by a queue of others'": {refused.Ask, by("mine", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of mine have more, or see who uses what it may have (mine decides by its own rules, which are not run here)
+		"by a queue of others'": {refused.Ask, edittest.RefusedBy("mine", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of mine have more, or see who uses what it may have (mine decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl -n a get resourcequotas
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (mine decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by YuniKorn's": {refused.Ask, by("my-yunikorn", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of my-yunikorn have more, or see who uses what it may have (my-yunikorn decides by its own rules, which are not run here)
+		"by YuniKorn's": {refused.Ask, edittest.RefusedBy("my-yunikorn", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of my-yunikorn have more, or see who uses what it may have (my-yunikorn decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get configmap -A --field-selector metadata.name=yunikorn-configs -o yaml  # queues and their resources.max
 ChangeRequest for "SchedulerRefused", 0 min, by hand, medium risk: ask for less than its queue may have, in deployment/w (my-yunikorn decides by its own rules, which are not run here)
   kubectl -n a edit deployment/w  # ask for less
 `},
-		"by Volcano's": {refused.Ask, by("volcano", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of volcano have more, or see who uses what it may have (volcano decides by its own rules, which are not run here)
+		"by Volcano's": {refused.Ask, edittest.RefusedBy("volcano", quota), `Manual for "SchedulerRefused", 0 min, by hand, none risk: let its queue of volcano have more, or see who uses what it may have (volcano decides by its own rules, which are not run here)
   kubectl -n a describe pod w
   kubectl get queues.scheduling.volcano.sh -o yaml  # spec.capability, deserved; status.allocated
   kubectl get podgroups.scheduling.volcano.sh -A  # Inqueue counts as used

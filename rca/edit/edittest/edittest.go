@@ -108,3 +108,11 @@ func Mark(t testing.TB, n *corev1.Node, op diagnosis.Operation) {
 	}
 	n.Annotations = map[string]string{diagnosis.OperationAnnotation: text}
 }
+
+// RefusedBy has the pod ask for a scheduler, which refuses it in such words.
+func RefusedBy(scheduler, words string) func(*World) {
+	return func(w *World) {
+		w.Wait.Spec.SchedulerName = scheduler
+		w.Wait.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: words}}
+	}
+}

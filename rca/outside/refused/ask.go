@@ -34,7 +34,10 @@ func Ask(c *edit.Workload) []edit.Change {
 		out[0].Commands = append([]string{fmt.Sprintf("kubectl -n %s describe pod %s", p.Namespace, p.Name), fmt.Sprintf("kubectl -n %s logs %s --all-containers --previous", p.Namespace, p.Name)}, out[0].Commands...)
 		ofWaitedFor(c, by, p, &out[0])
 	}
-	for _, first := range []*edit.Change{c.LetBeBound(diagnosis.SchedulerRefused, w.Message()), unplaced(c, by, w), tryAgain(c, by, w)} {
+	if clear := unplaced(c, by, w); clear != nil {
+		return []edit.Change{*clear}
+	}
+	for _, first := range []*edit.Change{c.LetBeBound(diagnosis.SchedulerRefused, w.Message()), tryAgain(c, by, w)} {
 		if first != nil {
 			return []edit.Change{*first, ch}
 		}

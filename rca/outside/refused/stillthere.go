@@ -35,9 +35,9 @@ func unplaced(c *edit.Workload, by string, w queues.Word) *edit.Change {
 	}
 	slices.SortStableFunc(waits, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	p := waits[0]
-	ref, since := p.Namespace+"/"+p.Name, "waits for a node since "+view.Age(c.Cluster.State.Now.Sub(p.CreationTimestamp.Time))
+	ref, since := p.Namespace+"/"+p.Name, "has waited "+view.Age(c.Cluster.State.Now.Sub(p.CreationTimestamp.Time))+" for a node"
 	if p.DeletionTimestamp != nil {
-		since = "is being deleted since " + view.Age(c.Cluster.State.Now.Sub(p.DeletionTimestamp.Time))
+		since = "was deleted " + view.Age(c.Cluster.State.Now.Sub(p.DeletionTimestamp.Time)) + " ago and does not go"
 	}
 	if len(waits) > 1 {
 		since += fmt.Sprintf(", the oldest of %d", len(waits))

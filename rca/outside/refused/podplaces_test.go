@@ -1,4 +1,4 @@
-package outside_test
+package refused_test
 
 import (
 	"strings"
@@ -11,7 +11,6 @@ import (
 	"github.com/unpend/unpend/rca/diagnosis"
 	"github.com/unpend/unpend/rca/edit"
 	"github.com/unpend/unpend/rca/edit/edittest"
-	"github.com/unpend/unpend/rca/outside"
 	"github.com/unpend/unpend/rca/outside/refused"
 )
 
@@ -35,7 +34,7 @@ func TestANodeFullOfPods(t *testing.T) {
 	} {
 		w := edittest.New()
 		w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}}, func(*corev1.Node, *nodeprobe.NodeGeometry) {})
-		by("volcano", tc.words)(w)
+		edittest.RefusedBy("volcano", tc.words)(w)
 		w.AddHolder("low", "n", "nvidia.com/gpu", 0)
 		w.Pods[len(w.Pods)-1].Spec.SchedulerName = "volcano"
 		w.Wait.Spec.Priority = &tc.priority
