@@ -26,7 +26,7 @@ check: lint ## lint and the tests that need no control plane: for every save
 	go test -vet=off -short -p 4 -parallel 8 $(PKGS) # much of it waits
 	$(CGO) go test -vet=off -short $(PROBE)
 test: ## every test, the real control plane included (built at the first run), a few cases for many
-	go test -vet=off -timeout 75m $(TESTFLAGS) $(PKGS)
+	go test -vet=off -ldflags=-w -timeout 75m $(TESTFLAGS) $(PKGS) # nobody debugs these: to link them without that is quicker
 	$(CGO) go test -vet=off -timeout 10m $(TESTFLAGS) $(PROBE)
 test-all: test ## the same, every case of every rule
 test-all promises: export UNPEND_ALL = 1

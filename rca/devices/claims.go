@@ -98,6 +98,7 @@ func (v *Claims) readClaim(pc *corev1.PodResourceClaim) {
 		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " is being deleted", ref, "is being deleted", []diagnosis.Claim{diagnosis.That("metadata.deletionTimestamp", "", diagnosis.Exists, "")}})
 	case generated && resourceclaim.IsForPod(v.pod, claim, false) != nil:
 		v.Missing = append(v.Missing, missingClaim{"ResourceClaim " + *name + " was made for another pod", ref, "is not owned by the pod", []diagnosis.Claim{diagnosis.That("metadata.ownerReferences[uid="+string(v.pod.UID)+"]", "", diagnosis.Absent, "")}})
+	case slices.Contains(v.Own, claim): // a pod may name one twice
 	default:
 		v.Own = append(v.Own, claim)
 		for i := range claim.Spec.Devices.Requests {

@@ -89,7 +89,7 @@ func TestHostileClaims(t *testing.T) {
 			reserved(b, "one")
 			p := w.waiting("two")
 			p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "other", ResourceClaimName: &a.Name})
-		}, diagnosis.DRANoDeviceMatches, "match together"}, // one device, two claims
+		}, diagnosis.DRANoDeviceMatches, "more different devices are asked at once than any node has"}, // one device, two claims
 		"a claim owned by itself": {func(w *draWorld) {
 			owned(w.held("holder", "gpu-1", "gpu-0"), "ResourceClaim", "holder")
 			owned(w.claim("train", draDriver, 1), "ResourceClaim", "train")
