@@ -30,10 +30,10 @@ func (v *Claims) Together(n *view.Node) (string, []diagnosis.Evidence) {
 
 // TooMany is how many devices the pod asks for, each another one, and the most that any node has of those which match one
 // of its requests, held or not; zeros where a node has as many, or where no device matches a request at all, one may be given
-// more than once, or a request has alternatives.
+// more than once, or a request has alternatives, or is no claim's.
 func (v *Claims) TooMany() (asked int64, most int) {
 	for _, a := range v.Asks {
-		if a.Sub >= 0 || a.count == 0 || len(a.matching) == 0 || a.givenUp || a.admin() {
+		if a.Claim == nil || a.Sub >= 0 || a.count == 0 || len(a.matching) == 0 || a.givenUp || a.admin() {
 			return 0, 0
 		}
 		asked += a.count
@@ -59,9 +59,6 @@ func (v *Claims) TooMany() (asked int64, most int) {
 
 // admin says whether a request is for administrators, who get devices that others hold.
 func (a *Ask) admin() bool {
-	if a.Claim == nil {
-		return false
-	}
 	x := a.Claim.Spec.Devices.Requests[a.At].Exactly
 	return x != nil && x.AdminAccess != nil && *x.AdminAccess
 }

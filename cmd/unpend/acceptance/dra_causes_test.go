@@ -256,7 +256,7 @@ func TestDRACausesAreToldApart(t *testing.T) {
 			w.devices("gpu-1", gpuDevice(0, "40Gi"), gpuDevice(1, "40Gi"))
 			w.claim("train", draDriver, 4)
 			w.waiting("train")
-		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, "2 devices match, 4 are asked", diagnosis.Manual, diagnosis.Unproven, ""},
+		}, diagnosis.DRANoDeviceMatches, diagnosis.Proven, "2 devices match, 4 are asked", diagnosis.FixClaim, diagnosis.Unproven, ""},
 		"tainted": {func(w *draWorld) {
 			d := gpuDevice(0, "40Gi")
 			d.Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/xid", Value: "79", Effect: resourcev1.DeviceTaintEffectNoSchedule}}

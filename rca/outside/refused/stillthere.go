@@ -49,9 +49,10 @@ func unplaced(c *edit.Workload, by string, w queues.Word) *edit.Change {
 	return &ch
 }
 
-// triesWithin is twice the time within which kube-scheduler's code tries every pod again that got no node
-// (podMaxInUnschedulablePodsDuration: 5 minutes, Kubernetes 1.34, pkg/scheduler/backend/queue): each time it says so.
-const triesWithin = 10 * time.Minute
+// triesWithin is the time within which kube-scheduler's code has said of every pod that it got no node: it tries each again
+// after 5 minutes at the latest (podMaxInUnschedulablePodsDuration, pkg/scheduler/backend/queue), and a series of equal Events
+// is told again after 30 (client-go, tools/events, refreshTime; Kubernetes 1.37).
+const triesWithin = 36 * time.Minute
 
 // tryAgain is for the pod that its scheduler, which is kube-scheduler's code, has not tried for longer than it leaves any,
 // though a node that nothing is seen to keep it from has changed since.

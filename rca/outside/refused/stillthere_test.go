@@ -31,7 +31,7 @@ func titles(all []edit.Change) string {
 func TestAPodThatIsNotTriedAgain(t *testing.T) {
 	const rule, fit, odd = "see by which rule hami-scheduler refuses it", "0/1 nodes are available: 1 node unregistered.", "no GPU today"
 	again := func(why string) string {
-		return "make pod w again: hami-scheduler has not tried it for 11 min, and " + why + "; " + rule
+		return "make pod w again: hami-scheduler has not tried it for 37 min, and " + why + "; " + rule
 	}
 	for name, tc := range map[string]struct {
 		words          string
@@ -39,12 +39,12 @@ func TestAPodThatIsNotTriedAgain(t *testing.T) {
 		lists, blocked bool
 		want           string
 	}{
-		"ready since":              {fit, 11 * time.Minute, 5 * time.Minute, false, false, again("n has become Ready since")},
-		"its cards listed since":   {fit, 11 * time.Minute, time.Hour, true, false, again("n, which it called unregistered, lists its cards")},
-		"ready before":             {fit, 11 * time.Minute, time.Hour, false, false, rule},
-		"tried of late":            {fit, 9 * time.Minute, 5 * time.Minute, true, false, rule},
-		"something else is there":  {fit, 11 * time.Minute, 5 * time.Minute, true, true, rule},
-		"not in the code's words":  {odd, 11 * time.Minute, 5 * time.Minute, true, false, rule},
+		"ready since":              {fit, 37 * time.Minute, 5 * time.Minute, false, false, again("n has become Ready since")},
+		"its cards listed since":   {fit, 37 * time.Minute, time.Hour, true, false, again("n, which it called unregistered, lists its cards")},
+		"ready before":             {fit, 37 * time.Minute, time.Hour, false, false, rule},
+		"tried of late":            {fit, 35 * time.Minute, 5 * time.Minute, true, false, rule},
+		"something else is there":  {fit, 37 * time.Minute, 5 * time.Minute, true, true, rule},
+		"not in the code's words":  {odd, 37 * time.Minute, 5 * time.Minute, true, false, rule},
 		"no event that tells when": {fit, 0, 5 * time.Minute, true, false, rule},
 	} {
 		w := edittest.New()
