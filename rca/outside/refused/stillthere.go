@@ -76,7 +76,7 @@ func tryAgain(c *edit.Workload, by string, w queues.Word) *edit.Change {
 			continue
 		}
 		if now := changed(c, w, n, last); now != "" {
-			ch := makeAgain(c, by, fmt.Sprintf("make pod %s again: %s has not tried it for %s, and %s", c.Pod.Name, by, view.Age(quiet), now))
+			ch := makeAgain(c, by, fmt.Sprintf("make pod %s again: %s has said nothing of it for %s, and %s", c.Pod.Name, by, view.Age(quiet), now))
 			return &ch
 		}
 	}

@@ -31,7 +31,7 @@ func titles(all []edit.Change) string {
 func TestAPodThatIsNotTriedAgain(t *testing.T) {
 	const rule, fit, odd = "see by which rule hami-scheduler refuses it", "0/1 nodes are available: 1 node unregistered.", "no GPU today"
 	again := func(why string) string {
-		return "make pod w again: hami-scheduler has not tried it for 37 min, and " + why + "; " + rule
+		return "make pod w again: hami-scheduler has said nothing of it for 37 min, and " + why + "; " + rule
 	}
 	for name, tc := range map[string]struct {
 		words          string
