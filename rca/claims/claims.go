@@ -159,6 +159,7 @@ func askFewer(c *edit.Workload, cause diagnosis.CauseID, asked int64, most int) 
 	}
 	ch.Commands = append(ch.Commands, c.EditByHand("its resourceClaims, and the requests that its containers name"))
 	ch.Kind, ch.Risk = diagnosis.FixClaim, diagnosis.MediumRisk
+	ch.Drained, ch.StopsUnknown = c.Cluster.Running(c.Incident.Workload), true // another template: its controller makes its pods again
 	return ch
 }
 

@@ -76,7 +76,7 @@ func tryAgain(c *edit.Workload, by string, w queues.Word) *edit.Change {
 			continue
 		}
 		if now := changed(c, w, n, last); now != "" {
-			ch := makeAgain(c, by, fmt.Sprintf("make pod %s again: %s has said nothing of it for %s, and %s", c.Pod.Name, by, view.Age(quiet), now))
+			ch := makeAgain(c, by, fmt.Sprintf("%s has said nothing of it for %s, and %s", by, view.Age(quiet), now))
 			return &ch
 		}
 	}
@@ -95,13 +95,20 @@ func changed(c *edit.Workload, w queues.Word, n *view.Node, last time.Time) stri
 	return ""
 }
 
-func makeAgain(c *edit.Workload, by, title string) edit.Change {
-	again := fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes it again; it does not run yet", c.Pod.Namespace, c.Pod.Name)
-	if !view.ComesBack(c.Pod) {
-		again = fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", c.Pod.Namespace, c.Pod.Name)
+// makeAgain has the pod tried by another of its name or owner; one whose deletion ends its Job stays, and its scheduler is
+// started again, which tries every pod.
+func makeAgain(c *edit.Workload, by, why string) edit.Change {
+	ns, name := c.Pod.Namespace, c.Pod.Name
+	title, again := "make pod "+name+" again: "+why, fmt.Sprintf("kubectl -n %s delete pod %s  # its owner makes it again; it does not run yet", ns, name)
+	log := "kubectl get pods -A -o wide | grep -i " + by + "  # where that does not help, its log: it may be stuck, and started again it tries every pod"
+	switch {
+	case !view.ComesBack(c.Pod):
+		again = fmt.Sprintf("kubectl -n %s get pod %s -o json | jq 'del(.status, .metadata.uid, .metadata.resourceVersion)' | kubectl replace --force -f -", ns, name)
+	case len(c.Cluster.State.LostBy([]*corev1.Pod{c.Pod}).Pods) > 0:
+		title = "start " + by + " again, which tries every pod: " + why + "; to delete the pod would end its Job"
+		again, log = "kubectl get pods -A -o wide | grep -i "+by+"  # its log first: it may be stuck", "kubectl -n NAMESPACE rollout restart deployment NAME  # pods that run stay"
 	}
-	ch := edit.LookAt(diagnosis.SchedulerRefused, title, by+" decides by its own rules, which are not run here", again,
-		"kubectl get pods -A -o wide | grep -i "+by+"  # where that does not help, its log: it may be stuck, and started again it tries every pod")
+	ch := edit.LookAt(diagnosis.SchedulerRefused, title, by+" decides by its own rules, which are not run here", again, log)
 	ch.Risk = diagnosis.LowRisk
 	return ch
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,6 +67,27 @@ func TestAPodThatIsNotTriedAgain(t *testing.T) {
 		if got := titles(refused.Ask(edit.New(k))); got != tc.want {
 			t.Errorf("%s: got  %s\nwant %s", name, got, tc.want)
 		}
+	}
+}
+
+// A pod whose deletion would end its Job, which stands no failure, is not deleted: its scheduler is started again.
+func TestAPodThatIsNotDeletedForAnotherTry(t *testing.T) {
+	const words = "0/1 nodes are available: 1 node unregistered."
+	yes, none := true, int32(0)
+	w := edittest.New()
+	w.AddNode(sim.Node{Name: "n", MIGOff: []int{0}}, func(n *corev1.Node, _ *nodeprobe.NodeGeometry) {
+		n.Annotations = map[string]string{"hami.io/node-nvidia-register": `[{"id":"GPU-1","count":10}]`}
+	})
+	edittest.RefusedBy("hami-scheduler", words)(w)
+	w.Wait.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "w", UID: "job", Controller: &yes}}
+	w.Jobs = append(w.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "w", UID: "job"}, Spec: batchv1.JobSpec{BackoffLimit: &none}})
+	w.Events = append(w.Events, &corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "a", Name: "w", UID: "w"}, Reason: "FailedScheduling", Message: words, ReportingController: "hami-scheduler", LastTimestamp: metav1.Time{Time: rcatest.Noon.Add(-time.Hour)}})
+	k := w.Case(t, "Job")
+	k.Judged = []diagnosis.NodeBlockers{{Name: "n"}}
+	all := refused.Ask(edit.New(k))
+	const want = "start hami-scheduler again, which tries every pod: hami-scheduler has said nothing of it for 1 h, and n, which it called unregistered, lists its cards; to delete the pod would end its Job; see by which rule hami-scheduler refuses it"
+	if got := titles(all); got != want || strings.Contains(strings.Join(all[0].Commands, "\n"), "delete") {
+		t.Errorf("got  %s\nwant %s\n%v", got, want, all[0].Commands)
 	}
 }
 
